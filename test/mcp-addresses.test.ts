@@ -1,9 +1,3 @@
-import {
-  Client,
-  StreamableHTTPClientTransport,
-  UnauthorizedError,
-} from '@modelcontextprotocol/client'
-
 import { scopesOfAdminApi } from '../src/api/admin-api/schema-text.ts'
 import { changeableAreas } from '../src/api/mcp/sign-in-tool.ts'
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
@@ -11,13 +5,12 @@ import { findScope, MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/ca
 import { makeScopeUses } from '../src/directory/scopes/scope-uses.ts'
 import { changePaths, pathForChanges, paths } from '../src/platform/http/paths.ts'
 import { editList } from './support/database.ts'
-import { notes, olivia, sam } from './support/gatehouse.ts'
+import { notes, olivia } from './support/gatehouse.ts'
 import {
   callTool,
   operatorToken,
   problemOf,
   readTool,
-  sdkProvider,
   send,
   toolNames,
   toolScopes,
@@ -146,13 +139,6 @@ describe('the addresses of the tools that need a token', () => {
 describe('challenges name scopes that this client can get', () => {
   const running = sharedService()
 
-  // [MCP Authorization §Runtime Insufficient Scope Errors]
-  it('for a tool that writes: the scopes of the token and of the tool', async () => {
-    const token = await operatorToken(running().url, 'courses:read')
-    const refused = await callTool(running().url, 'update_course', { token, path: paths.mcpAdmin })
-    expectForbidden(refused, 'openid courses:read courses:write')
-  })
-
   it('for an application without the scope: none, and who can add it', async () => {
     const { url, kysely } = running()
     const token = await memberToken(url, readOnly)
@@ -265,36 +251,4 @@ describe('an address that names areas to change (design 38)', () => {
     const admin = { address: paths.adminGraphql, scopes: scopesOfAdminApi() }
     expect(makeScopeUses(() => [admin]).changeableAreas()).to.deep.equal([...changeableAreas])
   })
-})
-
-describe('a client that signs in when its connection is refused', () => {
-  const running = sharedService()
-
-  for (const [path, scope, tool] of [
-    [paths.mcpMember, memberScopes, 'list_enrolled_courses'],
-    [paths.mcpAdmin, readingScopes.join(' '), 'get_site'],
-  ] as const) {
-    it(`calls a useful tool at ${path} without help`, async () => {
-      const { asked, provider, callback } =
-        path === paths.mcpMember
-          ? sdkProvider(notes, sam)
-          : sdkProvider({ redirectUri: 'http://127.0.0.1:9/callback' }, olivia)
-      const connect = () => {
-        const options = { authProvider: provider }
-        const transport = new StreamableHTTPClientTransport(new URL(running().url + path), options)
-        const client = new Client({ name: 'test client', version: '1.0.0' })
-        return { client, transport, connected: client.connect(transport) }
-      }
-      const first = connect()
-      const refused = await first.connected.catch((error: unknown) => error)
-      expect(refused).to.be.instanceOf(UnauthorizedError)
-      expect(asked).to.deep.equal([scope])
-      await first.transport.finishAuth(callback())
-      const { client, connected } = connect()
-      await connected
-      expect((await client.listTools()).tools.map(({ name }) => name)).to.include(tool)
-      expect((await client.callTool({ name: tool, arguments: {} })).isError).to.not.equal(true)
-      await client.close()
-    })
-  }
 })

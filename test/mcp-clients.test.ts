@@ -21,11 +21,6 @@ import { sharedService } from './support/storages.ts'
 
 const me = { name: 'test client', version: '1.0.0' }
 
-async function expectMember(url: string, token: string): Promise<void> {
-  const data = await readMember({ url, token }, '{ viewer { id } }')
-  expect(data).to.deep.equal({ viewer: { id: 'per_sam' } })
-}
-
 describe('MCP clients at the tool endpoint', () => {
   const running = sharedService()
   const getViewer = { name: 'get_viewer', arguments: {} }
@@ -54,8 +49,8 @@ describe('MCP clients at the tool endpoint', () => {
     ['client 2 (legacy)', (provider: Provider2) => openClient2(provider, 'legacy'), Unauthorized2],
     ['client 1', openClient1, Unauthorized1],
   ] as const) {
-    // [MCP Authorization §Resource Parameter Implementation; Tool endpoint 1.1]
-    it(`serves the SDK's ${which} anonymously, challenges it, and serves it signed in`, async () => {
+    // [MCP Authorization §Resource Parameter Implementation; Tool endpoint 1.1; Tool endpoint 2]
+    it(`serves the SDK's ${which} anonymously, challenges it, and serves it signed in, with the data of the Member API`, async () => {
       const { asked, provider, callback, accessToken } = sdkProvider(notes, sam)
       const anonymous = await open(provider)
       const before = (await anonymous.client.listTools()).tools.map(({ name }) => name)
@@ -68,14 +63,30 @@ describe('MCP clients at the tool endpoint', () => {
 
       const { client } = await open(provider)
       expect((await client.listTools()).tools.map(({ name }) => name)).to.include('get_viewer')
-      const answer = await client.callTool(getViewer)
-      expect(answerIn(answer)).to.include({ id: 'per_sam', name: 'Sam Student' })
+      const viewer = answerIn(await client.callTool(getViewer))
+      expect(viewer).to.include({ id: 'per_sam', name: 'Sam Student' })
       const list = { name: 'list_enrolled_courses', arguments: { first: 2 } }
       expect(answerIn(await client.callTool(list))).to.have.nested.property('nodes.length', 2)
       await client.close()
-      await expectMember(running().url, accessToken())
+      const query = '{ viewer { id name email schools { id slug name roles } } }'
+      const member = { url: running().url, token: accessToken() }
+      expect(await readMember(member, query)).to.deep.equal({ viewer })
     })
   }
+
+  it('lets client 2 sign in when its connection to /mcp/member is refused', async () => {
+    const { asked, provider: authProvider, callback } = sdkProvider(notes, sam)
+    const address = new URL(running().url + paths.mcpMember)
+    const first = new Transport2(address, { authProvider })
+    expect(await new Client2(me).connect(first).catch(failure)).to.be.instanceOf(Unauthorized2)
+    expect(asked).to.deep.equal([`${MEMBER_READ} ${MEMBER_WRITE}`])
+    await first.finishAuth(callback())
+    const client = new Client2(me)
+    await client.connect(new Transport2(address, { authProvider }))
+    expect((await client.listTools()).tools.map(({ name }) => name)).to.include('get_viewer')
+    expect(answerIn(await client.callTool(getViewer))).to.include({ id: 'per_sam' })
+    await client.close()
+  })
 
   it('lets client 2 step up to account:write when a tool needs it', async () => {
     const { asked, provider, callback } = sdkProvider(notes, sam)

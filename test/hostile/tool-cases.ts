@@ -52,7 +52,13 @@ const hostRows = (
   strangers.map(([what, ...headers], position): Row => {
     const sent = async (world: World) => {
       const token = bearer((await world.shared()).accessToken)
-      return await post(world.url, { path, headers: [...headers, ...token] })
+      const answers = [
+        await post(world.url, { path, headers: [...headers, ...token] }),
+        await post(world.url, { path, method: 'OPTIONS', headers }),
+      ]
+      for (const answer of answers)
+        expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
+      return answers
     }
     return [first + position, [what, at], '403 -32600', sent]
   }),
