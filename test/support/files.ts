@@ -1,9 +1,4 @@
-import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
-
 import { paths } from '../../src/platform/http/paths.ts'
-import { change } from './database.ts'
-import type { RunningService } from './gatehouse.ts'
 import { type Answer, answerOf } from './wire.ts'
 
 /** The smallest valid PDF. */
@@ -38,11 +33,4 @@ export async function sendFile(sending: Sending): Promise<Answer> {
     duplex: 'half',
   } as RequestInit)
   return await answerOf(response)
-}
-
-/** Removes the files of the demo campus, for tests that count files. */
-export async function removeDemoFiles({ kysely, config }: RunningService): Promise<void> {
-  await change(kysely, 'digital_product', {}, { file_id: null })
-  await kysely.deleteFrom('stored_file').execute()
-  await rm(join(config.dataDir, 'files'), { recursive: true, force: true })
 }

@@ -1,4 +1,4 @@
-import { AwsV4Signer } from 'aws4fetch'
+import { AwsClient } from 'aws4fetch'
 
 import { freePort, startProgram } from './programs.ts'
 
@@ -16,12 +16,7 @@ export async function startS3(file: string) {
   })
   const endpoint = `http://127.0.0.1:${port}`
   const credentials = await makeUser(endpoint)
-  const asUser = async (method: string, path: string) => {
-    const url = endpoint + path
-    const signer = new AwsV4Signer({ url, method, service: 's3', region: REGION, ...credentials })
-    const signed = await signer.sign()
-    return await fetch(signed.url, { method, headers: signed.headers })
-  }
+  const user = new AwsClient({ ...credentials, service: 's3', region: REGION })
   const made = await fetch(`${endpoint}/${BUCKET}`, { method: 'PUT' })
   if (!made.ok) throw new Error(await made.text())
   // From here on, requests need a valid signature.
@@ -36,7 +31,7 @@ export async function startS3(file: string) {
       FILES_S3_SECRET_ACCESS_KEY: credentials.secretAccessKey,
     },
     async listKeys() {
-      const response = await asUser('GET', `/${BUCKET}`)
+      const response = await user.fetch(`${endpoint}/${BUCKET}`)
       const text = await response.text()
       if (!response.ok) throw new Error(text)
       return [...text.matchAll(/<Key>([^<]+)<\/Key>/g)].map(([, key = '']) => key)
