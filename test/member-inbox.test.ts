@@ -3,6 +3,7 @@ import { rowsOf } from './support/database.ts'
 import { startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readMember, readOnly } from './support/member-api.ts'
 import { fresh } from './support/shared.ts'
+import type { Json } from './support/wire.ts'
 
 const markRead = `mutation ($id: ID!) {
   markNotificationRead(id: $id) { notification { id readAt } unreadNotificationCount }
@@ -39,19 +40,15 @@ describe('the notification inbox of the Member API', () => {
 
   // [Notification inbox 1]
   it('lists the notifications of the site, newest first, or only the unread', async () => {
-    interface Listed {
-      readonly nodes: { id: string; createdAt: string; readAt: string | null }[]
-      readonly totalCount: number
-    }
-    const list = async (args: string): Promise<Listed> =>
+    const list = async (args: string) =>
       (await read(`{ notifications(${args}) { nodes { id createdAt readAt } totalCount } }`))
         .notifications
     const all = await list('first: 100')
     expect([all.nodes.length, all.totalCount]).to.deep.equal([14, 14])
-    const times = all.nodes.map(({ createdAt }) => createdAt)
+    const times = all.nodes.map(({ createdAt }: Json) => createdAt)
     expect(times).to.deep.equal(times.toSorted().toReversed())
     const open = await list('first: 100, unreadOnly: true')
-    expect(open.nodes).to.deep.equal(all.nodes.filter(({ readAt }) => readAt === null))
+    expect(open.nodes).to.deep.equal(all.nodes.filter(({ readAt }: Json) => readAt === null))
     expect(open.totalCount).to.equal(await unread())
   })
 

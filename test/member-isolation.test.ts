@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 
 import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
-import { makeCursors } from '../src/platform/store/cursor.ts'
 import { insert, remove, rowsOf } from './support/database.ts'
 import { june, marco, noor, type RunningService, sam } from './support/gatehouse.ts'
 import {
@@ -9,10 +8,8 @@ import {
   askMember,
   memberToken,
   readMember,
-  readOnly,
   readWrite,
 } from './support/member-api.ts'
-import { rejection } from './support/rejection.ts'
 import { partsOf } from './support/schema-suite.ts'
 import { sharedService } from './support/storages.ts'
 
@@ -43,9 +40,11 @@ describe('the Member API for the token of one person at one site', () => {
     await readMember({ url: running().url, token }, query)
   const ask = async (token: string, query: string, variables: Record<string, unknown>) =>
     await askMember({ url: running().url, token }, { query, variables })
-  const cursorsOf = async (token: string, list: string) => {
-    const data = await read(token, `{ ${page(list, 'first: 100', '{ edges { cursor } }')} }`)
-    return [...JSON.stringify(data).matchAll(/"cursor":"([^"]+)"/g)].map(([, found = '']) => found)
+  const cursorOf = async (token: string, list: string) => {
+    const data = await read(token, `{ ${page(list, 'first: 1', '{ edges { cursor } }')} }`)
+    const [, cursor = ''] = /"cursor":"([^"]+)"/.exec(JSON.stringify(data)) ?? []
+    expect(cursor).to.not.equal('')
+    return cursor
   }
 
   it('finds no node whose id is longer than 200 characters', async () => {
@@ -56,11 +55,6 @@ describe('the Member API for the token of one person at one site', () => {
     const found = await ask(tokens.sam, 'query ($id: ID!) { node(id: $id) { id } }', { id })
     await remove(kysely(), 'notification', { id })
     expect(found.body).to.deep.include({ data: { node: null } })
-  })
-
-  it('refuses a person without a role at the site', async () => {
-    const refused = await rejection(memberToken(running().url, readOnly, { person: june }))
-    expect(JSON.stringify(refused) + String(refused)).to.include('access_denied')
   })
 
   // [What the service does 6; Viewer 0.4]
@@ -92,38 +86,24 @@ describe('the Member API for the token of one person at one site', () => {
 
   for (const list of lists) {
     it(`refuses for ${list} a cursor of another person, site or list`, async () => {
-      const own = await cursorsOf(tokens.sam, list)
-      const [first = ''] = own
-      expect(own.length).to.be.above(1)
-      const firstOf = async (token: string, of: string) => (await cursorsOf(token, of)).slice(0, 1)
-      const foreign = await firstOf(tokens.noor, list)
-      foreign.push(...(await firstOf(tokens.juneKitchen, list)))
-      for (const other of lists.filter((each) => each !== list))
-        foreign.push(...(await firstOf(tokens.sam, other)))
-      expect(foreign).to.have.length.above(4)
-      const scope = ['per_sam', 'sit_northlight', list]
-      const broken = [
-        makeCursors([Buffer.alloc(32)]).seal([Date.now(), 'x'], scope),
-        (first.startsWith('A') ? 'B' : 'A') + first.slice(1),
-        ...['', 'x', `${first}A`, first.slice(0, -2), "' or 1=1 --", 'x'.repeat(5000), '\0'],
+      const inside = '{ totalCount nodes { __typename } }'
+      const query = `query ($after: String) { ${page(list, 'after: $after', inside)} }`
+      const own = await cursorOf(tokens.marco, list)
+      expect((await ask(tokens.marco, query, { after: own })).body.errors).to.equal(undefined)
+      const foreign = [
+        [tokens.marcoKitchen, own],
+        [tokens.sam, await cursorOf(tokens.noor, list)],
+        [tokens.sam, await cursorOf(tokens.juneKitchen, list)],
       ]
-      for (const after of [...foreign, ...broken]) {
-        const inside = '{ totalCount nodes { __typename } }'
-        const query = `query ($after: String) { ${page(list, 'after: $after', inside)} }`
-        const { body } = await ask(tokens.sam, query, { after })
-        expect(body.data, after.slice(0, 40)).to.equal(null)
+      for (const other of lists.filter((each) => each !== list))
+        foreign.push([tokens.sam, await cursorOf(tokens.sam, other)])
+      for (const [token = '', after = ''] of foreign) {
+        const { body } = await ask(token, query, { after })
+        expect(body.data, after).to.equal(null)
         const message = 'after is not a cursor of this list; send a cursor from one of its pages'
         const extensions = { code: 'BAD_ARGUMENT', argument: 'after' }
         expect(body.errors?.[0]).to.deep.include({ message, extensions })
       }
-    })
-
-    it(`refuses for ${list} a cursor of the same person at another site`, async () => {
-      const [after] = await cursorsOf(tokens.marco, list)
-      expect(after).to.be.a('string')
-      const query = `query ($after: String) { ${page(list, 'after: $after', '{ totalCount }')} }`
-      expect((await ask(tokens.marco, query, { after })).body.errors).to.equal(undefined)
-      expect((await ask(tokens.marcoKitchen, query, { after })).body.data).to.equal(null)
     })
   }
 
