@@ -1,14 +1,12 @@
-import * as v2 from '@modelcontextprotocol/client'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 
 import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
 import { fieldsOfInput } from '../src/api/graphql/schema.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { demandApproval, needsApproval } from '../src/school/changes/approvals.ts'
-import { rowOf, change as setBack } from './support/database.ts'
+import { insert, rowOf, change as setBack } from './support/database.ts'
 import { pdf, sendFile } from './support/files.ts'
-import { amir, olivia, policyWith } from './support/gatehouse.ts'
+import { amir, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { operatorToken, problemOf, readTool } from './support/mcp.ts'
 import { hiddenField, makePagePerson, matchesIn } from './support/page-person.ts'
 import { fresh } from './support/shared.ts'
@@ -115,17 +113,11 @@ forEachDatabase('approvals of changes', (start) => {
     }
   })
 
-  it('lists several changes for one decision, and lets an owner change what needs one', async () => {
-    await refused()
-    await refused('archive_course')
-    expect((await decide('approve')).match(/name="change"/g)).to.have.length(2)
-    await change('publish_course')
-    await change('archive_course')
+  it('lets an owner choose which changes need one', async () => {
     await setPolicy('every')
     expect(await refused('update_course', { title: 'Fog' })).to.include(linked)
     await setPolicy('never')
-    await change('restore_course')
-    await change('unpublish_course')
+    for (const name of ['publish', 'archive', 'restore']) await change(`${name}_course`)
   })
 
   it('of an announcement cover its content, which the page shows [472]', async () => {
@@ -179,31 +171,15 @@ forEachDatabase('approvals of changes', (start) => {
   it('are asked for every kind of object that a mutation names by its id', async () => {
     const { kysely, service, url, token } = begun()
     const [site_id, time] = ['sit_northlight', Date.now()]
-    const link = {
-      email: 'friend@northlight.example',
-      email_canonical: 'friend@northlight.example',
-    }
-    await kysely
-      .insertInto('one_time_link')
-      .values({
-        id: 'inv',
-        kind: 'invitation',
-        ...link,
-        site_id,
-        created_at: time,
-        expires_at: time,
-      })
-      .execute()
+    const created = { site_id, created_at: time }
+    await insert(kysely, 'one_time_link', {
+      ...{ id: 'inv', kind: 'invitation', email: sam.login, email_canonical: sam.login },
+      ...{ ...created, expires_at: time },
+    })
     const endpoint = { url: 'https://hooks.example/', payload: 'thin', sealed_secret: '' } as const
-    await kysely
-      .insertInto('webhook_endpoint')
-      .values({ id: 'whe', site_id, ...endpoint, created_at: time })
-      .execute()
-    const written = { topic: 'announcements', title: 'Fog', body: 'Bring a tripod.', link: null }
-    await kysely
-      .insertInto('post')
-      .values({ id: 'pst', site_id, ...written, created_at: time, updated_at: time })
-      .execute()
+    await insert(kysely, 'webhook_endpoint', { id: 'whe', ...created, ...endpoint })
+    const written = { topic: 'announcements', title: 'Fog', body: 'Bring a tripod.' }
+    await insert(kysely, 'post', { id: 'pst', ...created, ...written, updated_at: time })
     const { id: section } = await readTool(url, 'create_section', {
       ...{ token, values: { courseId: 'crs_reading_light', title: 'Fog' } },
     })
@@ -338,7 +314,7 @@ forEachDatabase('approvals of changes', (start) => {
     const waiting = await rowOf(kysely, 'pending_change')
     const copies = Array.from({ length: 50 }, (_, at) => ({ id: `pch_${at}`, digest: `${at}` }))
     const rows = copies.map((copy) => ({ ...waiting, ...copy }))
-    await kysely.insertInto('pending_change').values(rows).execute()
+    await insert(kysely, 'pending_change', rows)
     const limited = await send()
     expect([limited.status, limited.body.error]).to.deep.equal([403, 'forbidden'])
     expect(limited.text).to.include('50 changes are waiting').and.include(linked)
@@ -369,18 +345,12 @@ forEachDatabase('approvals of changes', (start) => {
     await change('publish_course')
   })
 
-  it('reach the person through a host that opens pages, and through one that shows text', async () => {
+  it('reach the person through a host that opens pages', async () => {
     const { url, token, id } = begun()
     const requestInit = { headers: { authorization: `Bearer ${token}` } }
     const address = new URL(url + paths.mcpAdmin)
     const call = { name: 'publish_course', arguments: { id } }
-    const old = new Client({ name: 'old', version: '1' })
-    await old.connect(new StreamableHTTPClientTransport(address, { requestInit }) as never)
-    const answer = await old.callTool(call)
-    expect(answer.isError).to.equal(true)
-    expect(JSON.stringify(answer.content)).to.include(linked)
-    await old.close()
-    const client = new v2.Client({ name: 'new', version: '1' }, {
+    const client = new Client({ name: 'new', version: '1' }, {
       capabilities: { elicitation: { url: {} } },
       versionNegotiation: { mode: 'auto' },
     } as never)
@@ -390,7 +360,7 @@ forEachDatabase('approvals of changes', (start) => {
       await decide('approve')
       return { action: 'accept' as const }
     })
-    await client.connect(new v2.StreamableHTTPClientTransport(address, { requestInit }))
+    await client.connect(new StreamableHTTPClientTransport(address, { requestInit }))
     const done = await client.callTool(call)
     expect(opened.map((each) => each.split('?')[0])).to.deep.equal([url + linked])
     expect(done.isError ?? false).to.equal(false)

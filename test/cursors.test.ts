@@ -4,20 +4,6 @@ import { olivia } from './support/gatehouse.ts'
 import { linkOf, makePagePerson, matchesIn } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
 
-function forgedFor(scope: readonly string[], by: string | number): string[] {
-  const unsigned = (place: unknown) => Buffer.from(JSON.stringify(place)).toString('base64url')
-  const withForeignKey = makeCursors([Buffer.alloc(32)])
-  return [
-    unsigned([by, 'x']),
-    unsigned([scope.at(-1), by, 'x']),
-    unsigned([by, 'x\0']),
-    Buffer.concat([Buffer.alloc(16), Buffer.from(JSON.stringify([by, 'x']))]).toString('base64url'),
-    withForeignKey.seal([by, 'x'], scope),
-    withForeignKey.seal([by, 'x\0'], scope),
-    ...['x'.repeat(900), 'nonsense', "' or 1=1 --"],
-  ]
-}
-
 describe('cursors', () => {
   const running = sharedService()
   const cursors = makeCursors([Buffer.alloc(32, 1)])
@@ -34,7 +20,10 @@ describe('cursors', () => {
     const cursor = cursors.seal(['a', 'b'], scope)
     expect(cursors.open(cursor, scope)).to.deep.equal(['a', 'b'])
     const spellings = [`${cursor}=`, ` ${cursor}`, `${cursor}\n`, `${cursor}!`]
-    for (const other of [...spellings, '', 'x'.repeat(21)])
+    const place = Buffer.from('["a","b"]')
+    const unsigned = [place, Buffer.concat([Buffer.alloc(16), place])]
+    const forged = unsigned.map((bytes) => bytes.toString('base64url'))
+    for (const other of [...spellings, ...forged, '', 'x'.repeat(21)])
       expect(cursors.open(other, scope), JSON.stringify(other)).to.equal(undefined)
     for (const other of [['per_olivia', 'notifications'], ['per_sam'], ['per_samnotifications']])
       expect(cursors.open(cursor, other), other.join()).to.equal(undefined)
@@ -70,7 +59,7 @@ describe('cursors', () => {
     const own = next.searchParams.get('after') ?? ''
     const all = [...beginning, ...(await shown(`${applications}?after=${own}`))]
     expect([all.length, new Set(all).size]).to.deep.equal([25, 25])
-    for (const after of forgedFor(['pages', applications], 3)) {
+    for (const after of ['nonsense', 'x'.repeat(900), "' or 1=1 --"]) {
       const address = `${applications}?${new URLSearchParams({ after })}`
       expect(await shown(address), after).to.deep.equal(beginning)
     }

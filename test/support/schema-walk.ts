@@ -1,6 +1,5 @@
 import {
   type GraphQLArgument,
-  type GraphQLField,
   type GraphQLInputField,
   type GraphQLInputType,
   type GraphQLOutputType,
@@ -13,13 +12,10 @@ import {
   isObjectType,
 } from 'graphql'
 
-/** An operation of a schema: one field of the root. */
-export interface RootOperation {
-  readonly kind: 'query' | 'mutation'
-  readonly field: GraphQLField<unknown, unknown>
-}
+type RootOperation = ReturnType<typeof operationsOf>[number]
 
-export function operationsOf(schema: GraphQLSchema): RootOperation[] {
+/** Lists the fields of the root types. */
+export function operationsOf(schema: GraphQLSchema) {
   return (['query', 'mutation'] as const).flatMap((kind) =>
     Object.values(schema.getRootType(kind as never)?.getFields() ?? {}).map((field) => ({
       ...{ kind, field },
