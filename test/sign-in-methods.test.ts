@@ -87,7 +87,8 @@ describe('the parameters of a request about the sign-in', () => {
     { what: 'a passkey', start: byPasskey, acr: MFA_ACR, amr: ['pop', 'user', 'mfa'] },
     { what: 'an identity provider', start: byProvider, acr: PROVIDER, amr: undefined },
   ]) {
-    // [OpenID Connect Core §3.1.2.1; OpenID Connect Core §3.1.2.3; OpenID Connect Core §5.5.1.1; RFC 9470 §4]
+    // [OpenID Connect Core §2; OpenID Connect Core §3.1.2.1; OpenID Connect Core §3.1.2.3; OpenID Connect Core §5.5.1.1]
+    // [OpenID Connect Core §15.1; RFC 9470 §4; 35]
     it(`mean the same after a sign-in with ${what}`, async () => {
       const { url } = service()
       const signIn = await start()

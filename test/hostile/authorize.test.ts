@@ -1,23 +1,17 @@
 import { createServer } from 'node:http'
 
-import fc from 'fast-check'
-import { decodeJwt } from 'jose'
-
 import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import {
   authorizeUrl,
-  codeBy,
   errorOf,
   exchange,
   makePkce,
   obtainCode,
   obtainTokens,
   openAuthorization,
-  redeem,
 } from '../support/client.ts'
 import { notes, portal, sam } from '../support/gatehouse.ts'
-import { later } from '../support/later.ts'
 import { listen } from '../support/listen.ts'
 import { unsignedJwt } from '../support/proofs.ts'
 import { sharedService } from '../support/storages.ts'
@@ -71,19 +65,11 @@ describe('authorize: redirects to registered addresses only [RFC 6749 §3.1.2.4]
     'https://portalXexample/callback',
     'https://evil.example#https://portal.example/callback',
     'https://portal.example/callback/',
-    'https://portal.example/callback/../evil',
     'https://portal.example/x/../callback',
-    'https://portal.example/callbacks',
-    'https://portal.example/callback/more',
     'https://portal.example:443/callback',
-    'https://portal.example%2F@evil.example/callback',
-    'https://portal.example/callback#fragment',
     'http://portal.example/callback',
     'https://portal.example./callback',
-    'https://portal.example/callback%0d%0aSet-Cookie:x=1',
-    '//evil.example/callback',
     '/callback',
-    'javascript:alert(1)//https://portal.example/callback',
     'data:text/html,<script>alert(1)</script>',
     ' https://portal.example/callback',
     '',
@@ -251,14 +237,16 @@ describe('authorize: echoed values are plain text (CVE-2019-8400, CVE-2026-42849
     expect(answer.text).to.not.match(/<script>alert|<img/)
   })
 
+  // [RFC 6749 §4.1.2; OpenID Connect Core §3.1.2.5; Authorization 8]
   it('escapes state in the page of response_mode=form_post and posts it unchanged', async () => {
-    const request = { response_mode: 'form_post', state: script, prompt: 'none' }
+    const state = `${script}ä &=%+`
+    const request = { response_mode: 'form_post', state, prompt: 'none' }
     const { text, headers } = await authorize(request)
     expect(text)
       .to.include('login_required')
       .and.not.match(/<script>alert|<img/)
     expect(text.match(/<script/g), 'the script that sends the form').to.have.lengthOf(1)
-    expect(fieldsOf(text)).to.include({ state: script, iss: service().url })
+    expect(fieldsOf(text)).to.include({ state, iss: service().url })
     const policy = headers.get('content-security-policy') ?? ''
     expect(policy).to.match(/script-src ('none' )?'sha256-[^']+';/)
     expect(policy).to.not.include('unsafe').and.not.include('form-action')
@@ -287,7 +275,7 @@ describe('authorize: echoed values are plain text (CVE-2019-8400, CVE-2026-42849
   }
 })
 
-describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]', () => {
+describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27]', () => {
   const silent = async (person: HeadlessPerson, fields: Fields = {}) => {
     const request = { prompt: 'none', ...fields }
     const { searchParams } = await openAuthorization(person, service().url, request)
@@ -307,18 +295,6 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
       expect(await silent(person, fields)).to.equal(answer)
     })
   }
-
-  // [OpenID Connect Core §2; OpenID Connect Core §15.1]
-  it('asks an old session to sign in again for max_age and updates auth_time [35]', async () => {
-    const { url } = service()
-    const { person } = await obtainCode(url)
-    await later(120_000, async () => {
-      expect(await silent(person, { max_age: '60' })).to.equal('login_required')
-      const { body } = await redeem(url, await codeBy(person, url, { max_age: '60' }))
-      const { auth_time, iat } = decodeJwt(String(body.id_token))
-      expect(Number(iat) - Number(auth_time)).to.be.within(0, 30)
-    })
-  })
 })
 
 describe('authorize: odd requests', () => {
@@ -335,52 +311,18 @@ describe('authorize: odd requests', () => {
     expect((await send(service().url, { path: paths.health })).status).to.equal(200)
   })
 
-  // [RFC 6749 §4.1.2; OpenID Connect Core §3.1.2.5; Authorization 8]
-  it('returns a state of 2000 characters unchanged', async () => {
-    const state = 'ä&=%"<>+ '.repeat(200)
-    const { headers } = await authorize({ state, prompt: 'none' })
-    expect(new URL(headers.get('location') ?? '').searchParams.get('state')).to.equal(state)
-  })
-
   for (const query of [
     '?',
     '?&&&===',
     '?%',
     '?client_id=%ff%fe',
     '?client_id=%00',
-    '?client_id=northlight-notes%00',
     `?${'a=1&'.repeat(2000)}`,
     '?client_id[x]=1&__proto__[admin]=1&constructor=1',
-    '?toString=1&hasOwnProperty=2&__proto__=3',
   ]) {
     it(`answers ${query.slice(0, 40)} with a page`, async () => {
       const headers = ['Accept', 'text/html']
       expectPage(await send(service().url, { path: paths.authorization + query, headers }))
     })
   }
-
-  it('answers random requests without a failure or a redirect to an unregistered address', async () => {
-    const name = fc.constantFrom(
-      ...['client_id', 'redirect_uri', 'scope', 'state', 'resource', 'prompt', 'max_age', 'claims'],
-      ...['response_type', 'response_mode', 'code_challenge', 'code_challenge_method', 'nonce'],
-      ...['login_hint', 'ui_locales', 'acr_values', 'id_token_hint', 'display', '__proto__'],
-    )
-    const value = fc.oneof(
-      fc.string({ unit: 'binary', maxLength: 60 }),
-      fc.constantFrom('', 'none', '{}', '0', 'https://evil.example/', service().url, 'openid'),
-    )
-    const change = fc.tuple(name, fc.oneof(value, fc.array(value, { maxLength: 3 })))
-    await fc.assert(
-      fc.asyncProperty(fc.array(change, { maxLength: 4 }), async (changes) => {
-        const answer = await authorize(Object.fromEntries(changes))
-        expect(answer.status).to.be.below(500)
-        const location = answer.headers.get('location')
-        if (location === null) return
-        const target = new URL(location, service().url)
-        const own = target.origin === service().url && toInteraction.test(target.pathname)
-        if (!own) expect(target.href).to.match(/^https:\/\/notes\.example\/callback[?#]/)
-      }),
-      { numRuns: 200 },
-    )
-  })
 })
