@@ -105,17 +105,18 @@ describe('an accepted metadata document', () => {
     expect(judge(plain)).to.include({ applicationType: 'web' })
   })
 
-  // [Client ID Metadata Document §6.1]
+  // [Client ID Metadata Document §6.1; RP-Initiated Logout §3]
   it('loses redirect URIs of other hosts, and unsupported grants', () => {
     const own = ['https://client.example/redirect', 'http://127.0.0.1:33418/']
     const foreign = ['https://insiders.client.example/redirect', 'http://192.168.0.1:80/']
     const document = {
       ...plain,
       redirect_uris: [...foreign, 'cursor://client.example/redirect', ...own],
+      post_logout_redirect_uris: [...foreign, ...own],
       grant_types: ['authorization_code', 'urn:ietf:params:oauth:grant-type:jwt-bearer'],
     }
-    const kept = { redirectUris: own, grantTypes: ['authorization_code'] }
-    expect(judge(document)).to.deep.include(kept)
+    const kept = { redirectUris: own, postLogoutRedirectUris: own }
+    expect(judge(document)).to.deep.include({ ...kept, grantTypes: ['authorization_code'] })
   })
 
   // [Client ID Metadata Document §6.2]
