@@ -15,6 +15,7 @@ import { getTokens } from './support/relying-party.ts'
 import { SECRET, sharedService } from './support/storages.ts'
 import { basic, type Fields, get, postForm, refusalOf } from './support/wire.ts'
 
+const client_secret = 'conformance-client-1-secret-of-32-bytes-or-more'
 const redirectUri = 'https://localhost.emobix.co.uk:8443/test/a/gatehouse/callback'
 
 /** The authorization request that the suite sends, without PKCE and without resource. */
@@ -31,8 +32,7 @@ const asSuite = {
 async function obtainAsSuite(url: string, fields: Fields = {}) {
   const { code } = await obtainCode(url, { ...asSuite, ...fields })
   const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri }
-  const secret = basic('oidf-1', 'conformance-client-1-secret-of-32-bytes-or-more')
-  const { body } = await postForm(url + paths.token, form, secret)
+  const { body } = await postForm(url + paths.token, form, basic('oidf-1', client_secret))
   return { idToken: String(body.id_token), personal: (await userinfo(url, body.access_token)).body }
 }
 
@@ -49,6 +49,7 @@ describe('the conformance profile [design 26]', () => {
   })
 
   it("serves the suite's request without PKCE, with Basic and an ES256 id_token of bare identity", async () => {
+    expect(service().log.join('')).to.include('conformance profile is on')
     const metadata = await metadataOf(service().url)
     expect(metadata.id_token_signing_alg_values_supported).to.include.members(['ES256', 'RS256'])
 
@@ -63,12 +64,6 @@ describe('the conformance profile [design 26]', () => {
     )
   })
 
-  it('remembers consent, so that prompt=none succeeds in the same browser', async () => {
-    const { person } = await obtainCode(service().url, asSuite)
-    const silent = authorizeUrl(service().url, { ...asSuite, prompt: 'none' })
-    expect((await person.authorize(silent, redirectUri)).searchParams.has('code')).to.equal(true)
-  })
-
   // [OpenID Connect Core §15.1; OpenID Connect Core §5.5.1.1]
   it('returns the requested acr and essential claims', async () => {
     const claims = JSON.stringify({ userinfo: { name: { essential: true } } })
@@ -79,10 +74,11 @@ describe('the conformance profile [design 26]', () => {
   })
 
   // [RFC 9700 §2.1.1; RFC 9700 §4.8.2]
-  it('refuses a verifier for a code without a challenge', async () => {
+  it('remembers consent for prompt=none, and refuses a verifier for a code without a challenge', async () => {
     const { url } = service()
-    const { form } = await obtainCode(url, asSuite)
-    const client_secret = 'conformance-client-1-secret-of-32-bytes-or-more'
+    const { person, form } = await obtainCode(url, asSuite)
+    const silent = authorizeUrl(url, { ...asSuite, prompt: 'none' })
+    expect((await person.authorize(silent, redirectUri)).searchParams.has('code')).to.equal(true)
     const downgraded = { ...form, client_secret, code_verifier: codeVerifier }
     expect(refusalOf(await postForm(url + paths.token, downgraded))).to.equal('400 invalid_grant')
   })
@@ -95,10 +91,6 @@ describe('the conformance profile [design 26]', () => {
     expect(errorOf(withoutPkce)).to.equal('invalid_request')
     const { tokens: ignoring } = await getTokens(service().url, { scope: 'openid address phone' })
     expect(ignoring.scope).to.equal('openid')
-  })
-
-  it('appears in the log', async () => {
-    expect(service().log.join('')).to.include('conformance profile is on')
   })
 
   it('is refused beside production settings, unless it is forced', () => {

@@ -1,6 +1,4 @@
-import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
-import { setTimeout as delay } from 'node:timers/promises'
 
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as oidc from 'openid-client'
@@ -10,6 +8,7 @@ import { startDocumentHost } from './support/document-host.ts'
 import { notes, olivia, portal } from './support/gatehouse.ts'
 import { messageOf } from './support/mcp.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
 import { choose, everyPlan, giveKey, withPlans } from './support/proofs.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedProgram } from './support/skipped.ts'
@@ -24,7 +23,7 @@ const surfaces = [
   [paths.mcpMember, tools],
 ] as const
 
-/** Configured for FAPI 2.0 as in docs/how-to/operate.md (Switch on further features). */
+/** The portal pushes requests and uses DPoP and a key, as docs/how-to/operate.md says for FAPI 2.0. It also receives logout tokens. */
 forEachStorage('FAPI 2.0 Security Profile', (start) => {
   const openssl = sharedProgram('openssl')
 
@@ -32,7 +31,7 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
     const opening = new AsyncDisposableStack()
     const host = opening.use(await startDocumentHost(openssl()))
     const notices: string[] = []
-    host.serve(async (request: IncomingMessage, response) => {
+    host.serve(async (request, response) => {
       notices.push(new URLSearchParams(await text(request)).get('logout_token') ?? '')
       response.writeHead(200).end()
     })
@@ -62,10 +61,12 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
     expect(await pageOf(notes)).to.not.match(/\(PAR\)|\(DPoP\)/)
   })
 
-  it('works from the pushed request to the logout token', async () => {
+  it('works from the pushed request to the logout token [RFC 9126 §2; RFC 9126 §2.2]', async () => {
     await using walk = await begin()
     const { url, notices } = walk
-    const { configuration, person, callback, options, tokens } = await getTokens(url, walk.asking)
+    const signedIn = await getTokens(url, walk.asking)
+    const { configuration, person, start: address, callback, options, tokens } = signedIn
+    expect([...address.searchParams.keys()].sort()).to.deep.equal(['client_id', 'request_uri'])
     const metadata = configuration.serverMetadata()
     expect(metadata.pushed_authorization_request_endpoint).to.be.a('string')
     expect(metadata.dpop_signing_alg_values_supported).to.include('PS256')
@@ -87,12 +88,12 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
         expect(answer.status, path).to.equal(200)
       }
       const found = await oidc.tokenIntrospection(configuration, token)
-      expect(found).to.include({ active: true, token_type: 'DPoP' })
+      expect(found).to.include({ active: true, token_type: 'DPoP', aud: url })
     }
 
     const query = encode({ id_token_hint: tokens.id_token })
     await confirmSignOut(person, new URL(`${paths.endSession}?${query}`, url))
-    for (let time = 0; time < 200 && notices.length === 0; time += 1) await delay(50)
+    await eventually(10_000, async () => expect(notices).to.have.lengthOf(1))
     const { payload } = await jwtVerify(
       notices[0] ?? '',
       createRemoteJWKSet(new URL(metadata.jwks_uri ?? '')),

@@ -4,10 +4,10 @@ import {
   type RequestLengths,
 } from '../src/oauth/authorization/authorize-requests.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { askToAuthorize, authorizeUrl, locationOf } from './support/client.ts'
-import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
+import { askToAuthorize, locationOf } from './support/client.ts'
+import { notes, type RunningService } from './support/gatehouse.ts'
 import { sharedService } from './support/storages.ts'
-import { encode, FORM, send } from './support/wire.ts'
+import { encode, get } from './support/wire.ts'
 
 const long = (length: number) => 'x'.repeat(length)
 const limits: RequestLengths = { stateBytesMax: 4096, bytesMax: 8192 }
@@ -50,8 +50,7 @@ describe('the length of an authorization request (RFC 6749 §3.1)', () => {
 })
 
 describe('an authorization request that is too long', () => {
-  const policy = policyWith({ furtherPlans: { pushedAuthorizationRequests: true } })
-  const service = sharedService({ policy })
+  const service = sharedService()
 
   for (const name of ['state', 'nonce', 'login_hint', 'acr_values', 'ui_locales', 'claims']) {
     it(`is refused at the client, and not stored: ${name}`, async () => {
@@ -68,17 +67,6 @@ describe('an authorization request that is too long', () => {
     })
   }
 
-  it('is refused when it is pushed, and not stored', async () => {
-    const { searchParams: body } = authorizeUrl(service().url, { state: long(4097) })
-    const stored = await bytesStored(service(), async () => {
-      const asked = { method: 'POST', path: '/api/oauth/par', headers: FORM, body }
-      const answer = await send(service().url, asked)
-      expect([answer.status, answer.body.error]).to.deep.equal([400, 'invalid_request'])
-      expect(answer.body.error_description).to.include('the parameter state has 4097 bytes')
-    })
-    expect(stored).to.equal(0)
-  })
-
   it('is stored without unknown parameters', async () => {
     const stored = await bytesStored(service(), async () => {
       const parameters = { state: long(4000), unknown: long(3000), login_hint: long(500) }
@@ -93,8 +81,7 @@ describe('a sign-out request without a session', () => {
 
   it('is refused when it is too long, and stored for the time of a sign-in otherwise', async () => {
     const { url, kysely, config } = service()
-    const ask = async (state: string) =>
-      await send(url, { path: `${paths.endSession}?${encode({ state })}` })
+    const ask = async (state: string) => await get(`${url}${paths.endSession}?${encode({ state })}`)
     const refused = await ask(long(4097))
     expect([refused.status, refused.headers.get('set-cookie')]).to.deep.equal([400, null])
     expect(refused.text).to.include('the parameter state has 4097 bytes')
