@@ -75,7 +75,7 @@ const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
 ])
 
 /** Whether the application is notified of a session that ended for this reason. */
-export function isNotified(reason: SessionEnd): boolean {
+function isNotified(reason: SessionEnd): boolean {
   return !quietEnds.has(reason)
 }
 const SESSIONS_PER_ROUND = 200
