@@ -72,7 +72,8 @@ describe('resources: foreign ones', () => {
 
   it('other notations of an IP address are foreign', () => {
     const local = makeResources('http://127.0.0.1:3000', areas)
-    for (const host of ['127.1', '0x7f.0.0.1', '2130706433', 'localhost', '[::ffff:127.0.0.1]'])
+    const hosts = ['127.1', '0x7f.0.0.1', '2130706433', 'localhost', '[::ffff:127.0.0.1]']
+    for (const host of [...hosts, '127.0.0.2'])
       expect(local.canonical(`http://${host}:3000`), host).to.equal(undefined)
   })
 

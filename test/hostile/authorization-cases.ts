@@ -21,31 +21,19 @@ const SIGN_IN = 'the sign-in'
 const unsigned = unsignedJwt({ sub: 'per_sam' })
 const bothAudiences = 'account:read courses:read'
 
-/** Ambiguous spellings of `resource` (RFC 8707 §2). */
-const resources: readonly (readonly [what: string, respell: (url: string) => string])[] = [
-  ['with a fragment', (url) => `${url}#x`],
-  ['with an empty fragment', (url) => `${url}/#`],
-  ['that is a relative URI', () => '/mcp'],
-  ['without a scheme', (url) => url.replace('http:', '')],
-  ['with a user name', (url) => url.replace('//', '//evil@')],
-  ['at another port', (url) => url.replace(/\d+$/, '1')],
-  ['over another scheme', (url) => url.replace('http:', 'https:')],
-  ['of a subdomain', (url) => url.replace('127.0.0.1', 'evil.127.0.0.1.example')],
-  ['with the origin as prefix', (url) => `${url}.evil.example`],
-  ['with dot segments', (url) => `${url}/mcp/../../evil`],
-  ['with an encoded dot segment', (url) => `${url}/%2e%2e/evil`],
-  ['at an unprotected path', (url) => `${url}/elsewhere`],
-  ['with scheme javascript:', () => 'javascript:alert(1)'],
-  ['with scheme urn:', () => 'urn:gatehouse:member'],
-  ['of another loopback address', (url) => url.replace('127.0.0.1', '127.0.0.2')],
-  ['of 8,000 characters', (url) => `${url}/${'x'.repeat(8000)}`],
+/** Creates a case with an ambiguous spelling of `resource` (RFC 8707 §2). test/resources.test.ts has many more. */
+const ofResource = (number: number, what: string, respell: (url: string) => string): Row => [
+  number,
+  `resource ${what} (GHSA-p2fr-6hmx-4528)`,
+  TARGET,
+  async ({ url }) => await ask(url, { resource: respell(url) }),
 ]
 
-const resourceRows = numbered(
-  { first: 1500, attack: (what) => `resource ${what} (GHSA-p2fr-6hmx-4528)` },
-  answered(TARGET, resources),
-  async ({ url }, [respell]) => await ask(url, { resource: respell(url) }),
-)
+const resourceRows = [
+  ofResource(1500, 'with a fragment', (url) => `${url}#x`),
+  ofResource(1508, 'with the origin as prefix', (url) => `${url}.evil.example`),
+  ofResource(1515, 'of 8,000 characters', (url) => `${url}/${'x'.repeat(8000)}`),
+]
 
 const severalTypes = { response_type: 'code id_token token' }
 const requestObject = `${unsignedJwt({ scope: 'openid' })}x`
