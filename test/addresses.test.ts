@@ -3,37 +3,20 @@ import { join } from 'node:path'
 
 import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
 import {
-  addressOf,
-  enginePages,
-  linkPages,
+  forwardAuthFor,
   nameOfSite,
   pages,
-  paths,
-  planPaths,
   takenSlugs,
   toolPaths,
 } from '../src/platform/http/paths.ts'
-import { stylesheet } from '../views/stylesheet.ts'
 import { insert } from './support/database.ts'
+import { everyPattern, mailFile, someAddress } from './support/every-address.ts'
 import { policyWith } from './support/gatehouse.ts'
 import { everyPlan, makeClientKey } from './support/proofs.ts'
 import { sharedService } from './support/storages.ts'
 import { mapping } from './support/upstream.ts'
 
-const patterns: readonly string[] = Object.values({
-  ...{ ...paths, ...planPaths, ...pages, ...linkPages, ...enginePages },
-})
-
-const values = {
-  ...{ uid: 'the-uid', site: 'northlight', client: 'northlight-notes', secret: 'the-secret' },
-  ...{ person: 'the-person', file: stylesheet.file, path: 'coupons', token: 'the-token' },
-  ...{ name: 'the-name', format: 'csv', digest: 'the-digest', provider: 'the-provider' },
-  endpoint: 'the-endpoint',
-}
-
-const mail = '1800000000000-00000000-0000-4000-8000-000000000000.eml'
-const fill = (pattern: string) =>
-  addressOf(pattern, pattern === pages.mailMessage ? { file: mail } : values)
+const patterns = everyPattern.filter((pattern) => !pattern.startsWith(forwardAuthFor))
 
 const { publicJwk } = await makeClientKey()
 
@@ -51,7 +34,7 @@ describe('every address of the table', () => {
   before(async () => {
     const folder = join(service().config.dataDir, 'mail')
     mkdirSync(folder, { recursive: true })
-    writeFileSync(join(folder, mail), 'Subject: Hello\n\nHello\n')
+    writeFileSync(join(folder, mailFile), 'Subject: Hello\n\nHello\n')
     const feature = { site_id: 'sit_northlight', feature: SELF_SIGN_UP, enabled_at: 1 }
     await insert(service().kysely, 'site_feature', feature)
   })
@@ -67,7 +50,7 @@ describe('every address of the table', () => {
 
   for (const pattern of patterns) {
     it(`${pattern} is served in one spelling only (decision 3)`, async () => {
-      expect((await statuses(fill(pattern))).some((status) => status !== 404)).to.equal(true)
+      expect((await statuses(someAddress(pattern))).some((status) => status !== 404)).to.equal(true)
       for (const address of otherSpellings(pattern))
         expect(await statuses(address), address).to.deep.equal([404, 404])
     })
@@ -97,7 +80,7 @@ function otherSpellings(pattern: string): string[] {
   const slashed = toolPaths.some((path) => path === pattern) ? [] : [`${pattern}/`]
   return [...new Set([...slashed, ...shouted])]
     .filter((spelling) => !patterns.some((other) => covers(other, spelling)))
-    .map(fill)
+    .map(someAddress)
 }
 
 /** Whether a pattern matches an address, as `/applications/:client` matches `/applications/NEW`. */

@@ -12,7 +12,6 @@ import { catalogues, languages, text } from '../views/text.ts'
 import { authorizeUrl, openAuthorization } from './support/client.ts'
 import { change } from './support/database.ts'
 import { olivia, sam } from './support/gatehouse.ts'
-import { linkTo, mailsTo } from './support/mail-folder.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { hrefOf, pagesWith } from './support/sample-pages.ts'
 import { sharedService } from './support/storages.ts'
@@ -204,15 +203,5 @@ describe('languages', () => {
     expect(languageOf((await person.visit(request.pathname + request.search)).text)).to.equal('ja')
     expect(languageOf((await choose('tlh')).text)).to.equal('ja')
     expect(languageOf((await choose('')).text)).not.to.equal('ja')
-  })
-
-  it('writes mail in the language of its recipient', async () => {
-    await change(service().kysely, 'person', { id: 'per_sam' }, { locale: 'de-AT' })
-    await makePagePerson(service().url, sam).submit('/recover', { login: sam.login })
-    await linkTo(service(), sam.login)
-    const [mail = ''] = mailsTo(service(), sam.login)
-    expect(mail)
-      .to.match(/^Subject: .*Passwort/m)
-      .and.include('Guten Tag')
   })
 })

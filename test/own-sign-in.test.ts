@@ -20,7 +20,6 @@ const wrongAnswers: Record<string, Partial<Answer>> = {
   'another iss beside the code (RFC 9207)': { iss: 'https://elsewhere.example' },
   'no code': { code: undefined },
   'another state': { state: 'another' },
-  'no state': { state: undefined },
 }
 
 interface Answer {

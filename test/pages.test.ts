@@ -125,33 +125,6 @@ describe('pages', () => {
     })
   }
 
-  const consentButtons = ['<button id="consent-approve"', '<button id="consent-deny"']
-  const marks: Record<string, readonly string[]> = {
-    'sign-in': [
-      ...['<main id="login-page">', '<h1>Sign in</h1>', '<input id="login" name="login"'],
-      '<input id="password" name="password" type="password"',
-      ...['<button id="login-submit"', '<button id="login-cancel"'],
-    ],
-    'site-choice': [
-      ...['<main id="site-page">', '<input type="radio" name="site" value="sit_1"'],
-      ...['<button id="site-submit"', '<button id="site-cancel"'],
-    ],
-    'consent-vendor': ['<main id="consent-page">', ...consentButtons],
-    error: ['<main id="error-page">', '<code id="error-code">', 'id="error-description">'],
-    'sign-out': [
-      ...['<main id="logout-page">', '<form id="op.logoutForm"'],
-      '<button id="logout-confirm" type="submit" form="op.logoutForm" name="logout" value="yes">',
-      '<button id="logout-cancel" type="submit" form="op.logoutForm"',
-    ],
-    'signed-out': ['<main id="logout-success">', 'signed out'],
-    welcome: ['<main id="welcome-page">'],
-  }
-  for (const [name, expected] of Object.entries(marks)) {
-    it(`${name} has the elements that the conformance suite looks for`, () => {
-      for (const mark of expected) expect(markupOf(pages[name])).to.include(mark)
-    })
-  }
-
   it('put the CSRF token into each form', () => {
     for (const name of ['sign-in', 'site-choice', 'consent-vendor']) {
       const forms = markupOf(pages[name]).split('<form').slice(1)

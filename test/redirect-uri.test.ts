@@ -13,20 +13,6 @@ import {
 const hosts = ['127.0.0.1', '[::1]', 'localhost']
 
 describe('loopback redirect addresses', () => {
-  for (const uri of [
-    'http://127.0.0.1:49152/callback',
-    'http://127.0.0.1:1/callback',
-    'http://127.0.0.1:65535/',
-    'http://127.0.0.1/',
-    'http://localhost:8080/a/b/c-d_e.f~g',
-    'http://[::1]:8976/callback/%C3%A9',
-  ]) {
-    // [RFC 8252 §8.3; Client registration record 3]
-    it(`accepts ${uri} (Client registration 3, design 7)`, () => {
-      expect(isLoopbackRedirect(uri, hosts)).to.equal(true)
-    })
-  }
-
   // test/hostile/registration-cases.ts has further cases.
   const refused: [string, string][] = [
     ['HTTP://127.0.0.1:8000/callback', 'a scheme in capitals'],
@@ -92,7 +78,10 @@ describe('loopback redirect addresses', () => {
     )
   })
 
-  it('accepts every host, port and path of the listed form [Client registration 3.2]', () => {
+  // [RFC 8252 §8.3; Client registration record 3; Client registration 3.2]
+  it('accepts every host, port and path of the listed form (Client registration 3, design 7)', () => {
+    for (const uri of ['http://127.0.0.1/', 'http://[::1]:8976/callback/%C3%A9.f'])
+      expect(isLoopbackRedirect(uri, hosts), uri).to.equal(true)
     const path = fc.stringMatching(/^(\/[a-z0-9_~-]{1,8}){1,4}$/)
     const port = fc.integer({ min: 1, max: 65_535 })
     fc.assert(

@@ -116,17 +116,6 @@ describe('sign-in: known browsers (weakness 12)', () => {
     expect(content.toString('latin1')).to.not.match(/sam|northlight|per_/)
   })
 
-  it('sign in while attempts from ever more networks keep out new browsers', async () => {
-    const cookie = await becomeKnown()
-    const answer = await openForm(service())
-    const statuses = []
-    for (let turn = 0; turn < 8; turn += 1)
-      statuses.push((await answer(wrong, from(`10.0.${turn}.1`))).status)
-    expect(statuses).to.deep.equal([401, 401, 401, 401, 401, 429, 429, 429])
-    expect((await answer(sam, from('203.0.113.1'))).status).to.equal(429)
-    expect(await statusWith(cookie)).to.equal(303)
-  })
-
   it('keep a cookie that works unchanged, for its accounts only', async () => {
     const ofOlivia = await becomeKnown(olivia)
     const ofSam = await becomeKnown()

@@ -88,7 +88,7 @@ forEachDatabase('the languages of a site', (start) => {
     expect((await value('{ site { name } }')).name).to.equal('Northlight Academy')
   })
 
-  it('decide the name of the site at consent, in the account and in mail', async () => {
+  it('decide the name of the site at consent, in the account and in mail, which has the language of the person', async () => {
     const person = makePagePerson(running().url, sam)
     expect(await consentOf(person))
       .to.include('<strong><bdi>Akademie &#60;Nord&#62;</bdi></strong>')
@@ -99,6 +99,7 @@ forEachDatabase('the languages of a site', (start) => {
     await linkTo(running(), sam.login)
     const mail = mailsTo(running(), sam.login).find((each) => each.includes('/recover/'))
     expect(mail).to.include('Akademie <Nord>').and.include('Akademie &#60;Nord&#62;')
+    expect(mail).to.match(/^Subject: .*Passwort/m)
     await change(kysely(), 'person', { id: 'per_sam' }, { locale: 'fr' })
     const french = await consentOf()
     expect(french).to.include('<bdi>Northlight Academy</bdi>').and.not.include('Akademie')
