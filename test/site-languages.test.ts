@@ -33,12 +33,9 @@ forEachDatabase('the languages of a site', (start) => {
     return (await person.visit(request.pathname + request.search)).text
   }
 
-  it('are all languages of the service by default', async () => {
+  it('are all languages of the service, or limit ui_locales, the person, the site and the browser on pages of its apps only', async () => {
     expect(await value('{ site { language languages } }')).to.deep.include({ languages: six })
     expect(languageOf(await signIn({}, 'ja'))).to.equal('ja')
-  })
-
-  it('limit ui_locales, the person, the site and the browser on pages of its apps only', async () => {
     const chosen = await siteOf({ languages: ['fr', 'de', 'fr'], language: null })
     expect(chosen.languages).to.deep.equal(['de', 'fr'])
     for (const [fields, accepted, expected] of [

@@ -1,15 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { findApplication } from '../../src/pages/applications/application-lists.ts'
-import {
-  makeApplicationStore,
-  type NewApplication,
-} from '../../src/pages/applications/application-store.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
+import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl } from '../support/client.ts'
-import { rowsOf } from '../support/database.ts'
-import { june, noor, notes } from '../support/gatehouse.ts'
+import { editList, rowsOf } from '../support/database.ts'
+import { june, noor, notes, portal } from '../support/gatehouse.ts'
 import { hiddenField, makePagePerson, submitPage, targetOf } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
 import { answerOf, encode, postForm, send } from '../support/wire.ts'
@@ -205,44 +200,26 @@ const heldBack: Row = [
 /** Changes to an application while its consent page is open. */
 const takenBack = numbered(
   { first: 3353, attack: (what) => `consent after the operator removed ${what} from the client` },
-  answered<[left: Partial<NewApplication>]>('page 400 page_expired', [
-    ['a scope', { scopes: ['account:read'] }],
-    ['a redirect URI', { redirectUris: ['https://planner.example/new'] }],
+  answered<[column: 'scopes' | 'redirect_uris', removed: string]>('page 400 page_expired', [
+    ['a scope', 'scopes', 'account:write'],
+    ['a redirect URI', 'redirect_uris', portal.redirectUri],
   ]),
-  async ({ url, running }, [left]) => {
-    const { database } = running.service.stores
-    const store = makeApplicationStore(database)
-    const actor = { personId: 'per_olivia', requestId: 'x', now: running.service.now() }
-    const redirectUri = 'https://planner.example/callback'
-    const name = `Planner without ${Object.keys(left)}`
-    const entry: NewApplication = {
-      ...{ name, authMethod: 'none', applicationType: 'web' },
-      ...{ redirectUris: [redirectUri], postLogoutRedirectUris: [] },
-      scopes: ['account:read', 'account:write'],
-    }
-    const created = await store.create('sit_northlight', entry, actor)
-    if (typeof created === 'string') throw new Error(created)
+  async ({ url, running: { kysely } }, [column, removed]) => {
+    const [client_id, person] = [portal.clientId, makeHeadlessPerson(noor)]
     const scope = 'openid account:read account:write'
-    const asked = { client_id: created.clientId, redirect_uri: redirectUri, scope }
-    const agree = await openConsent(makeHeadlessPerson(noor), authorizeUrl(url, asked))
-    const app = await findApplication(database.kysely, 'sit_northlight', created.clientId)
-    if (!app) throw new Error('there is no such application')
-    await store.update(app, { ...entry, ...left }, actor)
-    const agreed = await agree()
-    const ofClient = { client_id: created.clientId }
-    expect(await rowsOf(database.kysely, 'oauth_grant', ofClient)).to.deep.equal([])
-    return await answerOf(agreed)
+    const start = authorizeUrl(url, { client_id, redirect_uri: portal.redirectUri, scope })
+    const signedIn = await submitPage(person, targetOf(await person.open(start), start), noor)
+    const consent = targetOf(await person.open(targetOf(signedIn, start)), start)
+    expect(consent.pathname).to.match(/\/consent$/)
+    const body = encode({ csrf: hiddenField(await (await person.open(consent)).text()) })
+    await editList(kysely, client_id, column, (all) => all.filter((each) => each !== removed))
+    const agreed = await answerOf(await person.open(consent, { method: 'POST', body }))
+    await editList(kysely, client_id, column, (all) => [...all, removed])
+    const grants = await rowsOf(kysely, 'oauth_grant', { client_id, person_id: 'per_noor' })
+    expect(grants).to.deep.equal([])
+    return agreed
   },
 )
-
-/** Signs Noor in, and opens the page that asks for her consent. Returns the function that sends its form. */
-async function openConsent(person: HeadlessPerson, start: URL) {
-  const signedIn = await submitPage(person, targetOf(await person.open(start), start), noor)
-  const consent = targetOf(await person.open(targetOf(signedIn, start)), start)
-  expect(consent.pathname).to.match(/\/consent$/)
-  const body = encode({ csrf: hiddenField(await (await person.open(consent)).text()) })
-  return async () => await person.open(consent, { method: 'POST', body })
-}
 
 /** Data about people of other sites, which operators must not see. */
 const stranger: Row = [

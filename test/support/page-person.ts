@@ -1,9 +1,13 @@
 import {
   type Answers,
+  plainText as decode,
+  formsOf,
   type HeadlessPerson,
   makeHeadlessPerson,
 } from '../../tools/token/headless-person.ts'
 import { encode, type Fields } from './wire.ts'
+
+export { decode }
 
 export interface Seen {
   readonly status: number
@@ -41,7 +45,9 @@ export function makePagePerson(url: string | (() => string), answers: Answers) {
   }
 
   const send = async (page: Seen, action: string, typed: Typed = {}) => {
-    const body = encode({ ...hiddenOf(page, action), ...typed })
+    const form = formsOf(page.text).find((each) => each.action === action)
+    if (form === undefined) throw new Error(`${page.path} has no form for ${action}`)
+    const body = encode({ ...Object.fromEntries(form.hidden), ...typed })
     return await follow(action, { method: 'POST', body })
   }
 
@@ -108,20 +114,4 @@ export async function confirmSignOut(person: Opening, address: URL, pressed?: Fi
   const action = /action="([^"]+)"/.exec(page)?.[1] ?? ''
   const body = encode({ xsrf: hiddenField(page, 'xsrf'), ...(pressed ?? { logout: 'yes' }) })
   return await person.open(new URL(action, address), { method: 'POST', body })
-}
-
-function formOf({ text, path }: Seen, action: string): string {
-  const forms = [...text.matchAll(/<form.*?<\/form>/gs)].map(([form]) => form)
-  const form = forms.find((candidate) => decode(candidate).includes(`action="${action}"`))
-  if (form === undefined) throw new Error(`${path} has no form for ${action}`)
-  return form
-}
-
-function hiddenOf(page: Seen, action: string): Record<string, string> {
-  const fields = formOf(page, action).matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)
-  return Object.fromEntries([...fields].map(([, name, value]) => [name, decode(value ?? '')]))
-}
-
-export function decode(text: string): string {
-  return text.replace(/&#(\d+);/g, (_all, code) => String.fromCharCode(Number(code)))
 }

@@ -88,11 +88,14 @@ function fillIn(page: string, url: URL, answers: Answers): [URL, RequestInit] {
   return [new URL(form.action, url), { method: 'POST', body: fields }]
 }
 
-function formsOf(page: string): { id: string; action: string; hidden: [string, string][] }[] {
+/** Returns the forms of a page, with their hidden fields. */
+export function formsOf(
+  page: string,
+): { id: string; action: string; hidden: [string, string][] }[] {
   return [...page.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)].map(
     ([, attributes = '', inside = '']) => ({
       id: /id="([^"]+)"/.exec(attributes)?.[1] ?? '',
-      action: /action="([^"]+)"/.exec(attributes)?.[1] ?? '',
+      action: plainText(/action="([^"]+)"/.exec(attributes)?.[1] ?? ''),
       hidden: [...inside.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)].map(
         ([, name = '', value = '']) => [name, plainText(value)],
       ),
@@ -106,7 +109,7 @@ function textOf(page: string): string {
 }
 
 /** Decodes numeric character references, the only ones in our pages. */
-function plainText(text: string): string {
+export function plainText(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
 }
 
