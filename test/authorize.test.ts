@@ -302,14 +302,14 @@ forEachStorage('/oauth/authorize', (start) => {
   })
 })
 
-/** Signs a person in at a platform that needs no site. Returns the person's browser. */
+/** Signs a person in at ChatGPT, with a request that needs no site. Returns the person's browser. */
 async function signedIn(url: string, answers: Answers): Promise<HeadlessPerson> {
   const redirect_uri = 'https://chatgpt.com/connector_platform_oauth_redirect'
   const fields = { client_id: 'integration-chatgpt', redirect_uri, scope: 'openid' }
   return (await obtainCode(url, { ...fields, resource: undefined }, answers)).person
 }
 
-/** Exchanges a code of Claude. Returns what introspection says about the access token. */
+/** Exchanges a code that was issued to Claude. Returns the introspection response for the access token. */
 async function claimsOf(url: string, code: string) {
   const { status, body, text } = await exchange(url, code, { ...asClaude, resource: undefined })
   expect(status, text).to.equal(200)

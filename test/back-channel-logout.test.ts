@@ -78,7 +78,7 @@ const verified = async ({ url }: RunningService, token: string) =>
     ...{ issuer: url, audience: portal.clientId, typ: 'logout+jwt', algorithms: ['ES256'] },
   })
 
-/** Adds due notices, as when an application with very many sessions is disabled. */
+/** Queues due notices for sessions at one application. */
 async function addNotices(
   service: RunningService,
   count: number,
@@ -154,7 +154,7 @@ describe('back-channel logout', () => {
   const ofPortal = `client_id = '${portal.clientId}'`
   const endGrant = (reason: string) =>
     `update oauth_grant set ended_at = ${Date.now()}, end_reason = '${reason}' where ${ofPortal}`
-  /** Causes that end a session at an application: the number of notices, and the SQL statement that produces the cause. */
+  /** Reasons why a session at an application ends, each with the number of notices and the SQL statement that ends it. */
   const ends: readonly (readonly [end: SessionEnd, notices: 0 | 1, statement: string])[] = [
     [
       'the person signed out everywhere',

@@ -28,7 +28,7 @@ const asSuite = {
   code_challenge_method: undefined,
 }
 
-/** Exchanges a code as the suite does, with HTTP Basic. Returns the id_token and the UserInfo response. */
+/** Obtains and exchanges a code as the suite does, with HTTP Basic. Returns the id_token and the UserInfo response. */
 async function obtainAsSuite(url: string, fields: Fields = {}) {
   const { code } = await obtainCode(url, { ...asSuite, ...fields })
   const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri }

@@ -23,7 +23,7 @@ const surfaces = [
   [paths.mcpMember, tools],
 ] as const
 
-/** The portal pushes requests and uses DPoP and a key, as docs/how-to/operate.md says for FAPI 2.0. It also receives logout tokens. */
+/** The portal uses PAR, DPoP and a key, as docs/how-to/operate.md describes for FAPI 2.0, and receives logout tokens. */
 forEachStorage('FAPI 2.0 Security Profile', (start) => {
   const openssl = sharedProgram('openssl')
 

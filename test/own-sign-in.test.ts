@@ -6,7 +6,7 @@ import { paths } from '../src/platform/http/paths.ts'
 const baseUrl = 'https://gatehouse.example'
 const now = 1_800_000_000_000
 
-/** Responses that the sign-in must refuse (specification, Authentication 7). */
+/** Changes to a valid response. The sign-in must refuse each changed response (specification, Authentication 7). */
 const wrongAnswers: Record<string, Partial<Answer>> = {
   'another nonce': { claims: { nonce: 'another' } },
   'no nonce': { claims: { nonce: undefined } },

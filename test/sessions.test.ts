@@ -144,7 +144,7 @@ describe('sessions of browsers', () => {
     aheadMs = 0
   })
 
-  /** Signs in at /account in a new browser, or again in the same one. */
+  /** Signs in at /account, in a new browser or in the given one. */
   const enter = async (who = sam, person = makeHeadlessPerson(who)) => {
     const { url } = service()
     const request = targetOf(await person.open(new URL(pages.account, url)), url)
@@ -304,7 +304,7 @@ describe('sessions of browsers', () => {
 
   it('do not begin if the sessions end while the password is checked [272]', async () => {
     const { url, kysely } = service()
-    // A new browser causes a notice, so the sign-out happens after the check and before the session begins.
+    // A sign-in with a new browser queues a mail after the password check and before the session begins.
     await sql`create trigger sign_out_meanwhile after insert on outbox begin
       update person set signed_out_at = cast(unixepoch('subsec') * 1000 as integer)
       where id = 'per_marco'; end`.execute(kysely)

@@ -189,7 +189,7 @@ const hash = async () => 'unused'
 
 type Ports = Parameters<typeof makeSignIn>[0]
 
-/** Creates the sign-in to one account. By default, compares the password with the hash as text. */
+/** Creates the sign-in of a store with one account. By default, a password matches a hash that is the same text. */
 function signInTo(account: () => typeof right | undefined, ports: Partial<Ports> = {}) {
   const policy = policyWith({ signIn: { ...strict, failuresPerAddressMax: 1000 } })(configured)
   return makeSignIn({

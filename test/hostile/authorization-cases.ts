@@ -21,7 +21,7 @@ const SIGN_IN = 'the sign-in'
 const unsigned = unsignedJwt({ sub: 'per_sam' })
 const bothAudiences = 'account:read courses:read'
 
-/** Creates a case with an ambiguous spelling of `resource` (RFC 8707 §2). test/resources.test.ts has many more. */
+/** Creates a case that requests an ambiguous spelling of `resource` (RFC 8707 §2). test/resources.test.ts has further spellings. */
 const ofResource = (number: number, what: string, respell: (url: string) => string): Row => [
   number,
   `resource ${what} (GHSA-p2fr-6hmx-4528)`,
@@ -48,7 +48,7 @@ const withAccessToken = async ({ shared }: World) => ({
   ...{ access_token: (await shared()).accessToken, ...silent },
 })
 
-/** Requests with one unusual parameter, and the expected answers. */
+/** Requests with unusual parameters, and the expected answers. */
 const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]> = [
   ['member scopes without a resource', TARGET, { resource: undefined }],
   ['account:write by a platform', SCOPE, { ...asClaude, scope: 'openid account:write' }],
@@ -122,7 +122,7 @@ const posts: Entries<[fields: Fields, type?: string]> = [
   ['request as text/plain, which foreign pages may send', UNSUPPORTED, {}, 'text/plain'],
 ]
 
-/** Requests by POST. If the endpoint redirects a POST to a GET, the response to the GET counts. */
+/** Sends requests by POST. If the endpoint redirects, the case is about the response to the GET that follows. */
 const postRows = numbered(1600, posts, async ({ url }, [fields, type = FORM[1] ?? '']) => {
   const { searchParams: body } = authorizeUrl(url, fields)
   const headers = ['Content-Type', type, ...HTML]

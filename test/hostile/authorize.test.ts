@@ -18,7 +18,8 @@ import { sharedService } from '../support/storages.ts'
 import { type Answer, answerOf, type Fields, send } from '../support/wire.ts'
 import { ask } from './world.ts'
 
-/** Hostile requests at GET /oauth/authorize. Numbers in titles refer to docs/reference/hostile-cases.md. */
+// Numbers in the brackets of titles are rows of docs/reference/hostile-cases.md.
+
 const service = sharedService()
 
 const STATE = 'the-state'
@@ -27,7 +28,7 @@ const toInteraction = /^\/interaction\//
 
 const authorize = async (fields: Fields = {}) => await ask(service().url, fields)
 
-/** Returns the error code of a redirect. Expects `state` and `iss` exactly once [31]. */
+/** Returns the error code of a redirect to the client. Expects `state` and `iss` exactly once, and no code [31]. */
 function redirectedError(answer: Answer): string {
   expect(answer.status, answer.text).to.equal(303)
   const target = new URL(answer.headers.get('location') ?? '', service().url)

@@ -11,7 +11,6 @@ import { hiddenField, targetOf } from '../support/page-person.ts'
 import { sharedService } from '../support/storages.ts'
 import { encode, type Fields, send } from '../support/wire.ts'
 
-/** Hostile requests at the pages between an authorization request and its response. */
 const service = sharedService()
 
 type Page = Awaited<ReturnType<typeof openPage>>
@@ -394,7 +393,7 @@ describe('interaction: sign-in does not reveal which accounts exist (CVE-2026-23
 
   it('takes the same time for each of them', async function () {
     this.timeout(120_000)
-    // On a shared machine a run may fail by chance. A real difference shows in each run.
+    // On a shared machine a run may fail by chance. A real difference makes every run fail.
     this.retries(4)
     await using own = await startService({ realHashes: true, policy: withoutAnyLimit })
     const person = makeHeadlessPerson(sam)

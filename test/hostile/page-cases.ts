@@ -11,12 +11,13 @@ import { answerOf, encode, postForm, send } from '../support/wire.ts'
 import { answered, numbered, type Row, row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
-/** Every form that changes something, at the operator's site. */
 const application = '/admin/northlight/applications/northlight-portal'
 const evil = { name: 'Evil', redirect_uris: 'https://evil.example/', auth_method: 'none' }
 const document = { client_id: 'https://claude.ai/client.json' }
 type Strings = Record<string, string>
 type TokenOf = (world: World) => Promise<Strings>
+
+/** Forms that change something. An operator's browser sends each of them. */
 const forms: readonly (readonly [what: string, path: string, fields?: Strings])[] = [
   ['creating an application', '/admin/northlight/applications', { ...evil, scope: 'account:read' }],
   ['deleting an application', `${application}/delete`],
@@ -31,8 +32,9 @@ const forms: readonly (readonly [what: string, path: string, fields?: Strings])[
   ['signing out', '/sign-out'],
 ]
 
-/** Forged forms (RFC 9700 §4.7, CVE-2024-28197): the token and headers that each sends. */
 const foreignPage = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+
+/** Ways to forge a form (RFC 9700 §4.7, CVE-2024-28197), each with the token and headers that it sends. */
 const ways: readonly (readonly [what: string, TokenOf, headers?: Strings])[] = [
   ['without a token', async () => ({})],
   ['with an empty token', async () => ({ csrf: '' })],
@@ -100,7 +102,7 @@ const outOfAssets = outOfFolder.map((path) => `/assets/${path}package.json`)
 const forgedFiles = ['/files/x/a.pdf', '/files/__proto__/..%2fa.pdf']
 const ofNotes = 'https://notes.example/signed-out'
 
-/** Sign-in to the pages and sign-out never redirect to another origin (CVE-2024-39694, CVE-2025-8129). */
+/** Requests that must not redirect to another origin, sign a browser in, or read a file (CVE-2024-39694, CVE-2025-8129). */
 const passages: readonly Row[] = [
   comesBack([3302, 'with another state (login CSRF)'], 'to /account', (it) => it.set('state', 'x')),
   comesBack([3303, 'without state'], 'to /account', (it) => it.delete('state')),
@@ -221,7 +223,7 @@ const takenBack = numbered(
   },
 )
 
-/** Data about people of other sites, which operators must not see. */
+/** People of other sites fail to sign in. The operator's audit trail must not name them. */
 const stranger: Row = [
   3350,
   'finding out accounts and names of other sites by failed sign-ins at the own application',
@@ -233,7 +235,7 @@ const stranger: Row = [
       const failed = makeHeadlessPerson({ login, password: 'wrong' })
       await failed.authorize(authorizeUrl(url), notes.redirectUri).catch(() => {})
     }
-    // The password is right, but the person has no role here.
+    // June's password is right, but she has no role at this site.
     const stranger = makeHeadlessPerson({ ...june, refuse: true })
     await stranger.authorize(authorizeUrl(url), notes.redirectUri)
     await eventually(10_000, async () => {

@@ -5,7 +5,7 @@ import { ask, type World } from './world.ts'
 
 const NOWHERE = 'page 400 invalid_redirect_uri'
 
-/** Variants of a registered URI that a lenient parser treats as equal. */
+/** Variants of a registered URI that a lenient comparison would accept. */
 const spellings: readonly (readonly [what: string, respell: (registered: URL) => string])[] = [
   ['a path parameter before a dot segment (CVE-2026-3872)', ({ href }) => `${href}/..;/evil`],
   ['several @ before the host (CVE-2026-7504)', host((name) => `${name}@@evil.example`)],
@@ -45,7 +45,7 @@ function host(change: (host: string) => string) {
 
 const { client_id, redirect_uri: portalUri } = asPortal
 
-/** Clients with a web callback, a platform callback and a loopback callback. */
+/** A client for each kind of callback: web, platform and loopback. */
 const kinds: readonly (readonly [kind: string, first: number, client: Fields, uri: string])[] = [
   ['of a confidential web application', 1000, { client_id }, portalUri],
   ['of a platform', 1100, { client_id: asClaude.client_id }, asClaude.redirect_uri],
@@ -114,7 +114,7 @@ const otherRows: readonly Row[] = [
   ),
 ]
 
-/** Values of client_id for which no metadata document is fetched. test/metadata-document.test.ts has many more. */
+/** Values of client_id for which no metadata document is fetched. test/metadata-document.test.ts has further values. */
 const documents: readonly (readonly [number: number, what: string, address: string])[] = [
   [1401, 'of a host that is not allowed', 'https://evil.example/client.json'],
   [1403, 'of a host with an allowed one as suffix', 'https://evilclaude.ai/client.json'],

@@ -91,7 +91,7 @@ describe('a connection after a body that is too large', () => {
   })
 })
 
-/** NUL, lone surrogates, and bytes that are not UTF-8. */
+/** NUL, a lone surrogate, bytes that are not UTF-8, and broken percent-encodings. */
 const brokenTexts = [
   ...['%00', 'a%00b', '%ED%A0%80', '%C0%80', '%ff', '%', '%zz', '%F4%90%80%80', '%ef%bf%bf'],
 ]
@@ -123,7 +123,7 @@ forEachDatabase('invalid text', (start) => {
   it('is refused in every query and form of a page, for a signed-in person', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(pages.admin)
-    // The token belongs to the session, so it fits every form.
+    // The CSRF token of a session is valid in all its forms.
     const csrf = await person.csrf()
     expect(csrf).to.not.equal('')
     const fields = ['name', 'client', 'grant', 'redirectUris', 'scopes', 'site', 'id', 'reviewed']

@@ -24,7 +24,6 @@ export const asResourceServer = {
   client_secret: resourceServer.clientSecret,
 }
 
-/** The default code verifier of tests (RFC 7636 §4.1). */
 export const codeVerifier = 'a-verifier-of-the-tests-that-is-long-enough-for-it'
 
 export const codeChallenge = challengeOf(codeVerifier)
@@ -53,7 +52,7 @@ export function authorizeUrl(url: string, fields: Fields = {}): URL {
   return new URL(`${paths.authorization}?${encode(complete)}`, url)
 }
 
-/** Opens an authorization request as a browser does. */
+/** Sends an authorization request without cookies, and accepts HTML. */
 export async function askToAuthorize(url: string, fields: Fields = {}): Promise<Answer> {
   return await get(authorizeUrl(url, fields).href, ['Accept', 'text/html'])
 }
@@ -66,7 +65,7 @@ export function errorOf(answer: Answer): string | null {
   return locationOf(answer).searchParams.get('error')
 }
 
-/** Registers a client (RFC 7591). Sends a string unchanged. */
+/** Registers a client (RFC 7591). Sends metadata that is a string unchanged. */
 export async function register(url: string, metadata: unknown, headers: readonly string[] = []) {
   const type = headers.includes('Content-Type') ? [] : ['Content-Type', 'application/json']
   return await send(url, {
@@ -91,7 +90,7 @@ export async function openAuthorization(person: Browser, url: string, fields: Fi
   return targetOf(await person.open(authorizeUrl(url, fields)), url)
 }
 
-/** Opens the sign-in page in a new browser with these cookies. Returns the function that sends its form. */
+/** Opens the sign-in page in a new browser with these cookies. Returns a function that sends its form. */
 export async function openSignIn(url: string, kept: string[] = []) {
   const start = await askToAuthorize(url)
   const path = start.headers.get('location') ?? ''

@@ -21,7 +21,7 @@ const values = {
   endpoint: 'the-endpoint',
 }
 
-/** The name of a file that pages.mailMessage shows, if it is in the folder for mail. */
+/** A file name that the path `pages.mailMessage` accepts. */
 export const mailFile = '1800000000000-00000000-0000-4000-8000-000000000000.eml'
 
 /** Returns a path that matches a pattern, with sample values. */

@@ -18,7 +18,7 @@ export interface Seen {
 /** The typed values of a form; a list for several values of one name. */
 type Typed = Readonly<Record<string, string | readonly string[]>>
 
-/** A person with a separate browser who uses /account and /admin, and signs in when asked. */
+/** A person who uses /account and /admin in a separate browser, and signs in when asked. */
 export type PagePerson = ReturnType<typeof makePagePerson>
 
 /** Creates a person. `url` is a function if the tests of a block share one, because their service starts later. */
@@ -54,14 +54,14 @@ export function makePagePerson(url: string | (() => string), answers: Answers) {
   return {
     browser,
     visit: async (path: string) => await follow(path),
-    /** Sends the form of a page that has this action, with the typed values. */
+    /** Sends the form with this action on a page, with the typed values. */
     send,
     /** Opens a page and sends its form. The action of the form defaults to the path of the page. */
     submit: async (path: string, typed: Typed = {}, action: string = path) =>
       await send(await follow(path), action, typed),
-    /** Returns the anti-forgery token of the person's session. */
+    /** Returns the CSRF token of the person's session. */
     csrf: async () => hiddenField((await follow('/account')).text),
-    /** Posts fields to a path, without the anti-forgery token of a page. */
+    /** Posts fields to a path, without the CSRF token of a page. */
     post: async (path: string, fields: Record<string, string>) =>
       await follow(path, { method: 'POST', body: new URLSearchParams(fields) }),
     /** Sends one request, without following redirects. */

@@ -214,7 +214,6 @@ function inAreas(values: Values): Record<string, View> {
   }
 }
 
-/** The home of the account, connected apps and notifications, empty and full. */
 function accountPages(values: Values) {
   const { client, person, sites, canSee, canChange, words, address } = values
   const grant = { canSee, canChange, grantedAt: 1.8e12, lastUsedAt: undefined, calls: 3 }
@@ -241,7 +240,6 @@ function accountPages(values: Values) {
   }
 }
 
-/** The pages of passkeys, second factors and a site's rule for them, in every state. */
 function factorPages({ person, words, problem, address }: Values) {
   const times = { addedAt: 1.8e12, usedAt: null, backedUpAt: null, clonedAt: null }
   const own = { id: words, name: person.name, ...times }
@@ -269,7 +267,6 @@ function factorPages({ person, words, problem, address }: Values) {
   }
 }
 
-/** The pages of webhook endpoints, in every state. */
 function webhookPages({ words, problem, address }: Values) {
   const hrefs = { action: address('/hooks/1'), listHref: address('/hooks') }
   const list = { action: hrefs.listHref }
@@ -296,7 +293,6 @@ function webhookPages({ words, problem, address }: Values) {
   }
 }
 
-/** The page on which operators choose the look of a site. */
 function appearancePages({ sites, words, address, problem }: Values) {
   const name = sites[0]?.name ?? ''
   const colors = { accentColor: words, backgroundColor: words }
@@ -311,7 +307,6 @@ function appearancePages({ sites, words, address, problem }: Values) {
   return { appearance: appearancePage(page), 'appearance-local': appearancePage(local) }
 }
 
-/** The pages for joining a site, in every state. */
 function joiningPages({ client, person, sites, csrf, problem, address }: Values) {
   const view = { siteName: sites[0]?.name ?? '', action: address('/sign-up'), csrf }
   const link = { ...view, email: person.email, roles: sites[0]?.roles ?? [] }
@@ -331,7 +326,6 @@ function joiningPages({ client, person, sites, csrf, problem, address }: Values)
   }
 }
 
-/** The pages of a password recovery, in every state. */
 function recoveryPages({ person: { email }, csrf, problem, address }: Values) {
   const ask = { action: address('/recover'), csrf, from: 'a-uid', login: email }
   const sent = { login: email, code: 'BCDF-2345', minutes: 20, againHref: '/recover' }
@@ -352,7 +346,6 @@ function recoveryPages({ person: { email }, csrf, problem, address }: Values) {
   }
 }
 
-/** The page of an upload link, in every state. */
 function uploadPages({ client: { name }, sites, address }: Values) {
   const extensions = ['.png', '.jpg', '.pdf']
   const siteName = sites[0]?.name ?? ''
@@ -364,7 +357,6 @@ function uploadPages({ client: { name }, sites, address }: Values) {
   }
 }
 
-/** The pages of the deletion of an account, in every state. */
 function deletionPages({ person: { email }, sites, csrf, problem, address }: Values) {
   const first = { needsCode: false, problem: undefined, owned: [] }
   const scheduled = { time: timeOf(1.8e12) }

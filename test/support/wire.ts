@@ -109,7 +109,7 @@ export async function get(address: string, headers: HeaderFields = []): Promise<
   return await send(origin, { path: address.slice(origin.length), headers })
 }
 
-/** Asks, as a browser does, whether a page of this origin may send a request with these headers. */
+/** Sends the CORS preflight of a request with these headers by a page of `origin`. */
 export async function preflight(
   address: string,
   method: string,
