@@ -102,7 +102,7 @@ const outOfAssets = outOfFolder.map((path) => `/assets/${path}package.json`)
 const forgedFiles = ['/files/x/a.pdf', '/files/__proto__/..%2fa.pdf']
 const ofNotes = 'https://notes.example/signed-out'
 
-/** Requests that must not redirect to another origin, sign a browser in, or read a file (CVE-2024-39694, CVE-2025-8129). */
+/** Requests that must neither redirect to another origin nor sign a browser in (CVE-2024-39694, CVE-2025-8129). */
 const passages: readonly Row[] = [
   comesBack([3302, 'with another state (login CSRF)'], 'to /account', (it) => it.set('state', 'x')),
   comesBack([3303, 'without state'], 'to /account', (it) => it.delete('state')),
