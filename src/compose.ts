@@ -129,7 +129,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   return {
     stores: platform.stores,
     demoPeople,
-    /** The clock for all decisions of the service, in epoch milliseconds. */
+    /** The service's clock, in epoch milliseconds. */
     now: platform.now,
     /** Returns the current request handler. A new handler replaces it when the signing keys rotate. */
     handler: () => handler,

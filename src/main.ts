@@ -30,7 +30,7 @@ async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide
 
 async function runPrimary(): Promise<void> {
   const { runWorkers } = await import('./platform/process/primary.ts')
-  // Open the metrics port before starting workers: if the port is in use, no worker needs to be stopped.
+  // Open the metrics port before starting workers, so no worker has to be stopped if the port is in use.
   const { metricsAddress: address } = config
   await using _metrics =
     address &&

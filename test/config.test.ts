@@ -47,7 +47,9 @@ describe('environment: defaults (design, Errors and configuration)', () => {
     expect(read({ WORKERS: '3' }).workers).to.equal(3)
     expect(read({ WORKERS: 'auto' }).workers).to.equal(availableParallelism())
     for (const WORKERS of ['0', '-1', '1.5', '257', 'all'])
-      expect(() => read({ WORKERS })).to.throw('WORKERS must be auto or a number from 1 to 256')
+      expect(() => read({ WORKERS })).to.throw(
+        'WORKERS must be auto or a whole number from 1 to 256',
+      )
   })
 
   it('are no metrics and no traces', () => {
@@ -100,7 +102,7 @@ describe('environment: all problems at once, without secrets (design, Errors and
     [{ BASE_URL: 'nonsense' }, /^BASE_URL/],
     [{ DATABASE_URL: 'mysql://root:hunter2-hunter2@h/x' }, /^DATABASE_URL/],
     [{ REDIS_CLUSTER_NODES: 'hunter2-hunter2' }, /^REDIS_CLUSTER_NODES/],
-    [{ SECRET: 'hunter2-hunter2' }, /^each secret/],
+    [{ SECRET: 'hunter2-hunter2' }, /^SECRET or SECRET_FILE must contain/],
     [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY/],
     [{ DEMO_DATA: '1' }, /^DEMO_DATA/],
     [{ LOG_LEVEL: 'loud' }, /^LOG_LEVEL/],
@@ -164,7 +166,7 @@ describe('environment: secrets', () => {
     expect(read({ SECRET_FILE: file }).secrets).to.deep.equal([SECRET, other])
     writeFileSync(file, '\n')
     const empty = problemsOf({ SECRET_FILE: file }).join()
-    expect(empty).to.match(/^each secret in SECRET or SECRET_FILE must have 32/)
+    expect(empty).to.match(/^SECRET or SECRET_FILE must contain one or more secrets of at least 32/)
   })
 
   const remote = 'BASE_URL is https://id.example, which is not a loopback'

@@ -80,11 +80,12 @@ describe('the tool endpoint', () => {
       // [MCP Authorization §Scope Selection Strategy; MCP Authorization §Error Handling; 111]
       it('answers an anonymous call with 401 and the scope that the tool needs', async () => {
         const { url } = running()
+        const required = 'an access token is required; send it in the Authorization header'
         const needed = { get_viewer: MEMBER_READ, sign_in: 'openid profile email' }
         for (const [name, scope] of Object.entries(needed)) {
           const { status, headers } = await callTool(url, name, { era })
           expect(status).to.equal(401)
-          const expected = challenge(url, ['invalid_token', 'an access token is required', scope])
+          const expected = challenge(url, ['invalid_token', required, scope])
           expect(headers.get('www-authenticate')).to.equal(expected)
         }
       })

@@ -126,7 +126,8 @@ describe('a token at the Member API [101]', () => {
   // [Errors 4.3; Errors 5.2]
   it('is required: 401 invalid_token with a challenge [Errors 5]', async () => {
     const answer = await askMember({ url: service().url }, query)
-    const expected = challenge('invalid_token', 'an access token is required', 'account:read')
+    const required = 'an access token is required; send it in the Authorization header'
+    const expected = challenge('invalid_token', required, 'account:read')
     expect(answer.headers.get('www-authenticate')).to.equal(expected)
     expect(refusalOf(answer)).to.equal('401 invalid_token')
   })

@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { isRedirectPattern } from '../platform/http/redirect-uri.ts'
 
 // Each entry of config/assistants.json lists the redirect URIs of one assistant (`callbacks`) and the ways to connect
-// it. For members, the assistant uses the client_id of the site's application. For operators, it registers itself. See
-// docs/how-to/connect-an-assistant.md.
+// it. For members, the assistant uses the client_id of the site's application. For operators, it registers itself or
+// has a metadata document. See docs/how-to/connect-an-assistant.md.
 
 export type Assistant = z.infer<typeof assistant>
 export type Way = z.infer<typeof way>
@@ -59,7 +59,7 @@ const table = z.strictObject({
   values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
 })
 const toml = wayOf('toml', { file, tables: list(table, 5) })
-/** A link that opens the assistant. The encoded content is appended to the address. */
+/** A link that opens the assistant. The encoded content is appended to `address`. */
 const link = wayOf('link', {
   address: z.string().regex(/^[a-z][a-z0-9+.-]*:(?!\/*$)\S+$/),
   encoding: z.enum(['json', 'base64']),
@@ -97,11 +97,11 @@ const assistant = z
       }),
       10,
     ),
-    /** The URL of the metadata document with which the assistant registers itself for operators. */
+    /** The URL of the assistant's metadata document, which is its `client_id` for operators. */
     document: page.optional(),
     /** How operators find the callbacks to enter, if the assistant has a separate callback for each connection. */
     ownCallback: ownCallback.optional(),
-    /** Prefixes of callbacks that several people's connections share; consent for these is never remembered. */
+    /** Prefixes of callbacks that connect several people with one `client_id`. Consent for them is never remembered. */
     connections: list(page, 5).default([]),
     member: list(way, 5),
     operator: list(way, 5),

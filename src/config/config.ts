@@ -11,7 +11,7 @@ import { assistantTable } from './assistant-table.ts'
 import { mayServeDemo, readEnvironment } from './environment.ts'
 import { problemsOfAudiences, problemsOfProviders, servicePolicy } from './service-policy.ts'
 
-/** The whole configuration: addresses and secrets from the environment, and policy from `config/*.json`. */
+/** The whole configuration: URLs, secrets and process settings from the environment, policy from `config/*.json`. */
 export type Config = ReturnType<typeof readConfig>
 
 export type ServicePolicy = z.infer<typeof servicePolicy>
@@ -29,7 +29,7 @@ const redirectPattern = uri.refine(
 
 const integration = z.strictObject({
   client_name: z.string().min(1).max(100),
-  // Other names of the client, for example of editions and forks.
+  // Other names of the client, for example those of its editions and forks.
   other_names: z.array(z.string().min(1).max(100)).max(50).default([]),
   client_id: z.string().regex(/^[a-z0-9-]{3,64}$/),
   redirect_uris: z.array(redirectUri).min(1).max(20),

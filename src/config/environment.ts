@@ -14,7 +14,7 @@ function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readon
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** An origin in canonical form, because the issuer must equal BASE_URL byte for byte. A trailing slash is removed. */
+/** Creates the schema of a canonical origin, because the issuer must equal BASE_URL. Removes a trailing slash. */
 const originOf = (name: string) =>
   z.string().transform((value, context) => {
     const url = URL.parse(value)
@@ -26,7 +26,7 @@ const originOf = (name: string) =>
   })
 
 function wholeNumber(name: string, min: number, max: number) {
-  const error = `${name} must be a number from ${min} to ${max}`
+  const error = `${name} must be a whole number from ${min} to ${max}`
   return z
     .string()
     .refine((text) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max, { error })
@@ -39,7 +39,7 @@ const workers = z
   .string()
   .transform((text) => (text === 'auto' ? availableParallelism() : Number(/^\d+$/.exec(text)?.[0])))
   .refine((count) => count >= 1 && count <= WORKERS_MAX, {
-    error: `WORKERS must be auto or a number from 1 to ${WORKERS_MAX}`,
+    error: `WORKERS must be auto or a whole number from 1 to ${WORKERS_MAX}`,
   })
 
 const redisUrl = z
@@ -57,7 +57,7 @@ const secrets = z
   .string()
   .transform((text) => text.split(/\s+/).filter(Boolean))
   .refine((all) => all.length > 0 && all.every(({ length }) => length >= SECRET_LENGTH_MIN), {
-    error: `each secret in SECRET or SECRET_FILE must have ${SECRET_LENGTH_MIN} characters or more`,
+    error: `SECRET or SECRET_FILE must contain one or more secrets of at least ${SECRET_LENGTH_MIN} characters each`,
   })
 
 const providerSecrets = z
@@ -103,14 +103,14 @@ const samplers = [
 const webAddress = (name: string) =>
   z.url({ protocol: /^https?$/, error: `${name} must be an http or https URL` })
 
-/** All environment variables, as in `config/example.env`. Errors quote only origins: other values may be secrets. */
+/** The variables of `config/example.env`. Errors quote only origins, because other values may be secrets. */
 export const environmentVariables = z.object({
   BASE_URL: originOf('BASE_URL')
     .optional()
     .meta({
       shown: `http://${loopbackAddress}:<PORT>`,
       description:
-        'Public address of the service and issuer of its tokens. A trailing slash is removed.',
+        'Public URL of the service and issuer of its tokens. A trailing slash is removed.',
     }),
   HOST: z.string().default(loopbackAddress).describe('Interface address to listen on.'),
   PORT: wholeNumber('PORT', 1, 65_535).default(3000).describe('Port to listen on, 1 to 65535.'),
@@ -294,7 +294,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     /** The client secrets of the platform's identity providers, by id. */
     providerSecrets: data.IDENTITY_PROVIDER_SECRETS ?? {},
     filesS3: s3LocationOf(data),
-    /** The URL of the mail server, often with a password; undefined if messages are files in DATA_DIR/mail. */
+    /** The URL of the mail server, often with a password; undefined if messages are written to DATA_DIR/mail. */
     smtpUrl: data.SMTP_URL,
     mailFrom: data.MAIL_FROM ?? 'no-reply@localhost',
     trustProxy: data.TRUST_PROXY === 'yes',
@@ -371,7 +371,7 @@ function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   yield `to store files in S3, also set ${missing.join(', ')}`
 }
 
-/** Returns why a secret must be set, or undefined for local use with SQLite. */
+/** Returns why a secret must be set; undefined for local use without PostgreSQL and Redis. */
 function whySecretIsNeeded(url: string, store: string | undefined): string | undefined {
   if (!isLoopbackUrl(url))
     return `BASE_URL is ${new URL(url).origin}, which is not a loopback address`

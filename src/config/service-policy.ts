@@ -63,7 +63,7 @@ const identityProvider = z.strictObject({
   domains: z.array(z.string().refine(isMailDomain, 'must be a domain name')).max(100).default([]),
 })
 
-/** Limits of sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups. */
+/** Limits on sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups. */
 const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
@@ -195,7 +195,7 @@ export const servicePolicy = z.strictObject({
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
     // The lifetime of a whole family of refresh tokens.
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
-    // How long a replaced refresh token still returns the same response.
+    // How long a refresh with a replaced token still gets the same response.
     refreshRetrySeconds: seconds(60),
     // The maximum lifetime of a browser session, and the maximum time between two uses of it.
     sessionSeconds: seconds(400 * DAY_SECONDS),
@@ -238,7 +238,7 @@ export const servicePolicy = z.strictObject({
     sweepSeconds: seconds(3600),
     // How often buffered audit events, and counts of calls and refusals, are written to the database.
     usageFlushSeconds: seconds(60),
-    // How often one process on each host looks for ended sessions at applications, to queue sign-out notices.
+    // How often one process on each host looks for people's ended sessions at applications, to queue sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
     // How often one process on each host looks for messages to send.
     outboxLookMs: z.int().min(50).max(60_000).default(1000),

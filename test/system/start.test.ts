@@ -24,12 +24,12 @@ const refusals: readonly [Variables, readonly string[]][] = [
       ...{ BASE_URL: 'https://id.example/login', WORKERS: '0' },
     },
     [
-      'PORT must be a number from 1 to 65535',
+      'PORT must be a whole number from 1 to 65535',
       'BASE_URL must be an http(s) URL with only a host and an optional port (did you mean https://id.example?)',
-      'WORKERS must be auto or a number from 1 to 256',
+      'WORKERS must be auto or a whole number from 1 to 256',
       'DATABASE_URL must be a postgres:// URL',
       'REDIS_URL must be a redis:// or rediss:// URL',
-      'each secret in SECRET or SECRET_FILE must have 32 characters or more',
+      'SECRET or SECRET_FILE must contain one or more secrets of at least 32 characters each',
       'TRUST_PROXY must be one of yes, no',
       'DEMO_DATA must be one of auto, on, off',
       'LOG_LEVEL must be one of fatal, error, warn, info, debug, silent',
@@ -42,7 +42,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
       ...{ SECRET, SECRET_FILE: '/dev/null' },
     },
     [
-      'PORT must be a number from 1 to 65535',
+      'PORT must be a whole number from 1 to 65535',
       'BASE_URL must be https, except on a loopback address: http://id.example',
       'set REDIS_URL or REDIS_CLUSTER_NODES, not both',
       'set SECRET or SECRET_FILE, not both',
@@ -74,7 +74,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
   [
     { SECRET: `${SECRET} pa55`, CONFIG_DIR: '/nowhere' },
     [
-      'each secret in SECRET or SECRET_FILE must have 32 characters or more',
+      'SECRET or SECRET_FILE must contain one or more secrets of at least 32 characters each',
       '/nowhere/service.json cannot be read',
       '/nowhere/integrations.json cannot be read',
     ],

@@ -107,7 +107,7 @@ describe('workers', function () {
     const CONFIG_DIR = configWith(policyWith({ storage: { sweepSeconds: 1 } }))
     const DATA_DIR = await dataFolderWithDemo()
     await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
-    const words = 'a worker now runs the background tasks of this host'
+    const words = 'a worker now runs the tasks that only one process per host runs'
     const { worker: first = 0 } = await service.says(words)
     await expectSwept(DATA_DIR)
     process.kill(first, 'SIGKILL')

@@ -126,7 +126,7 @@ function formatFact(field: string, value: unknown): string {
 /** Fields of `before` and `after` that contain the id of an object. */
 const idFields = ['personId', 'lecturer', 'course', 'eventId']
 
-/** Returns the id of the person with this id or e-mail address. Returns any other text as is: the person may be deleted. */
+/** Returns the id of the person with this id or e-mail address. If there is none, returns the text as is. */
 export async function findPersonId({ kysely }: Pick<Database, 'kysely'>, written: string) {
   const person = await kysely
     .selectFrom('person')

@@ -70,7 +70,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
   return {
     noteEvent,
 
-    /** Records a request whose client authentication failed. Ignores all other requests. */
+    /** Records a request that was rejected with `invalid_client`. Ignores all other requests. */
     noteRequest({ id: requestId, client: clientId, error, detail: reason, address }: NotedRequest) {
       if (error !== 'invalid_client') return
       noteEvent({ action: 'client.refused', clientId, reason, address, requestId })

@@ -131,7 +131,7 @@ export async function writeAuditRows(
   await sendTogether(kysely, statements)
 }
 
-/** Skips events that are already stored: an earlier write may have succeeded despite a timeout. */
+/** Skips events that are already stored, because an earlier write may have succeeded despite a timeout. */
 function insertEvents(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   return kysely
     .insertInto('audit_event')

@@ -3,14 +3,14 @@ import type { Context } from 'koa'
 import { callerOf } from './request-log.ts'
 
 /**
- * Describes the browser that sent a request, so people recognize it in a list. `device` is what the browser claims to
- * be, such as `Firefox on Windows`. `network` is the client IP address, shortened as configured for the audit trail.
+ * Describes the browser that sent a request, so that people recognize it in a list. `device` is what the browser claims
+ * to be, such as `Firefox on Windows`. `network` is the client IP address, shortened as configured for the audit trail.
  */
 export function browserOf(ctx: Context) {
   return { device: describeDevice(ctx.get('user-agent')), network: callerOf(ctx).address }
 }
 
-// The first match wins, because most headers also contain names further down: Edge also sends “Chrome” and “Safari”.
+// The first match wins, because most headers also contain later names. Edge, for example, also sends “Chrome”.
 const browsers = [
   ['Edg', 'Edge'],
   ['OPR/', 'Opera'],

@@ -4,7 +4,7 @@ export const ADDRESS_LENGTH_MAX = 512
 
 /**
  * Validates a URL on a client's server, such as its JWKS or back-channel logout URI. The URL must be canonical https
- * with a public host name. Requests to the URL check the resolved addresses again (platform/outgoing/guarded-fetch.ts).
+ * with a public host name. Requests to the URL also check the resolved addresses (platform/outgoing/guarded-fetch.ts).
  *
  * @param privateHosts hosts, with ports, that the configuration allows although they are private
  * @param callbacks the application's redirect URIs; one must have the same host and port if the port is not 443
@@ -41,8 +41,7 @@ function isPublicName(hostname: string): boolean {
 /**
  * Parses a client_id as the URL of a metadata document; undefined for any other client_id. The URL must be canonical
  * https with a public host name, the default port and a path. Userinfo, query and fragment are not allowed
- * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft only discourages a query. This service rejects a
- * query, because queries would give one host an unlimited number of client ids.
+ * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft only discourages a query.
  */
 export function readDocumentAddress(clientId: string): URL | undefined {
   if (!clientId.startsWith('https://') || clientId.length > ADDRESS_LENGTH_MAX) return undefined

@@ -4,14 +4,14 @@ import type { Context, Middleware } from 'koa'
 const allowHeaders = [
   'Authorization,Content-Type,DPoP,Idempotency-Key',
   'MCP-Protocol-Version,Mcp-Method,Mcp-Name,Mcp-Session-Id,Last-Event-ID',
-  // GraphQL clients such as Apollo send these headers to identify themselves or the operation, or to force a preflight.
+  // GraphQL clients send the next three lines to identify themselves or the operation, or to force a preflight.
   'apollographql-client-name,apollographql-client-version,apollo-require-preflight',
   'x-apollo-operation-name,x-apollo-operation-id,x-apollo-operation-type',
   'graphql-preflight,graphql-require-preflight,GraphQL-CSRF,X-CSRF-Token,X-Requested-With',
   'Cache-Control,Pragma,traceparent,tracestate',
 ]
 
-/** Allows CORS from any origin, without credentials. Access depends on the token, never on a cookie (design 28). */
+/** Creates middleware that allows CORS from any origin, without cookies. Access depends on the token (design 28). */
 export function openCors(methods: readonly string[]): Middleware {
   return cors({
     origin: '*',

@@ -13,7 +13,7 @@ export interface ErrorBody {
 }
 
 /**
- * Creates the error handler of our own routes; the engine has its own. Sends 404 if no route responded. Sends
+ * Creates the error handler of our own routes. The engine has its own. Sends 404 or 405 if no route responded. Sends
  * deliberate errors, and errors of the body parser and router, to the caller. For any other error, the caller gets only
  * the id of the log line.
  */
@@ -35,7 +35,7 @@ const postOnly = new Set<string>([token, revocation, introspection, registration
 const takesPost = new Set<string>([...postOnly, authorization, endSession, paths.userinfo])
 const known = new Set<string>(Object.values(paths))
 
-/** Rejects a request that no route handled. @throws nothingHere, or methodNotAllowed if the path accepts other methods */
+/** Rejects an unhandled request. @throws nothingHere, or methodNotAllowed if the path accepts other methods */
 function refuseUnmatched(ctx: Context): never {
   const { path } = ctx
   const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
@@ -80,10 +80,10 @@ function setError(ctx: Context, status: number, { error }: ErrorBody): void {
   if (isTemporary) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
 }
 
-/** A rejected redirect URI that the error page shows, and the application that sent it. */
+/** The parts of the error page for a rejected redirect URI. */
 export type RejectedUri = Pick<ErrorPage, 'sentAddress' | 'signOutHref' | 'app'>
 
-/** Renders the error page; the status is already set. */
+/** Renders the error page. The caller has already set the status. */
 export function sendErrorPage(ctx: Context, body: ErrorBody, rejected: RejectedUri = {}): void {
   // Two slashes at the start would lead to another host.
   const here = ctx.url.replace(/^\/+/, '/')

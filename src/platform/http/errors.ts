@@ -12,7 +12,7 @@ export function isRefusal(error: unknown): error is Refusal {
 
 // Errors of authorization, token, sign-out and registration requests, and of the sign-in.
 
-/** The requested `resource` does not belong to this origin (RFC 8707 §2; design 3). */
+/** The requested `resource` is not one that this service accepts (RFC 8707 §2; design 3). */
 export const unknownResource = (resource: string): Refusal =>
   invalidTarget(`the requested resource is not known to this server; send resource=${resource}`)
 
@@ -195,7 +195,7 @@ export const nothingMapped = (): Refusal =>
 export const nonCanonicalPath = (): Refusal =>
   invalidRequest(
     400,
-    'the path must not contain empty or dot segments, a trailing slash, ; or encoded separators; percent-encode only other characters that need it, with upper-case digits',
+    'the path must not contain empty or dot segments, a trailing slash, ; or encoded separators; percent-encode only what a URL requires, with upper-case hexadecimal digits',
   )
 
 /** The platform API failed, or its response cannot be forwarded. The detail is only logged. */

@@ -8,7 +8,7 @@ export interface Seals {
   readonly open: (sealed: string, label: string) => string
 }
 
-/** Decrypts a string that a browser returned; undefined if it is not genuine, or has another label. */
+/** Decrypts a string that a browser returned; undefined if it is not genuine, or was sealed with another label. */
 export function openOrNothing(
   seals: Pick<Seals, 'open'>,
   sealed: string,

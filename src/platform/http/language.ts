@@ -40,7 +40,7 @@ export function keepZone(ctx: Context, zone: string): void {
   ctx.cookies.set(ZONE_COOKIE, zone, { ...options, maxAge: ZONE_KEPT_MS })
 }
 
-/** Returns the language and the time zone for a page. If no preference is available, Accept-Language decides. */
+/** Returns the language and the time zone for a page. If no preferred language is available, uses Accept-Language. */
 export function readerOf(ctx: Context): Reader {
   const preferences = (ctx.state['preferences'] ?? {}) as Preferences
   const { request = readUiLocales(ctx.query['ui_locales']), person, site, timeZone } = preferences

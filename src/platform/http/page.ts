@@ -37,7 +37,7 @@ export function sendPublicPage(ctx: Context, page: Page): void {
   ctx.type = 'html'
 }
 
-/** Sets status 422, and returns the page that explains what is wrong with a submitted form, marked as such. */
+/** Sets status 422, and returns the page with `isWrong`, for a submitted form that has errors. */
 export function invalid<Shown extends Pick<Page, 'isWrong'>>(ctx: Context, page: Shown): Shown {
   ctx.status = 422
   return { ...page, isWrong: true }

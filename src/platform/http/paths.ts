@@ -1,6 +1,6 @@
 /** Every path of the service, relative to {base_url}. */
 
-/** Paths for programs (specification, Endpoints). `/openapi.json` describes exactly these. */
+/** Paths for programs (specification, Endpoints), which `/openapi.json` describes. */
 export const paths = {
   authorization: '/oauth/authorize',
   token: '/api/oauth/token',
@@ -58,10 +58,10 @@ export const changePaths = {
   protectedResource: '/.well-known/oauth-protected-resource/mcp/admin/change/:areas',
 } as const
 
-/** Separates areas in URLs. Clients percent-encode other separators, such as a comma, so the path would not match. */
+/** Separates areas in URLs. Some clients percent-encode a comma, so the path would not match. */
 export const AREA_SEPARATOR = '.'
 
-/** Returns the path of the operator endpoint for changes of these areas, which are in canonical order. */
+/** Returns the path of the operator endpoint for changes in these areas, which must be in canonical order. */
 export function pathForChanges(areas: readonly string[]): string {
   return changePaths.mcp.replace(':areas', areas.join(AREA_SEPARATOR))
 }
@@ -108,7 +108,7 @@ export const pages = {
   ...promptPages,
   /** Below the sign-in page, because browsers send the cookie of the interaction only there. */
   signInWithPasskey: `${promptPages.login}/passkey`,
-  /** The second step of a sign-in: below the sign-in page for the same reason. */
+  /** The second step of a sign-in, below the sign-in page because of the cookie. */
   secondStep: `${promptPages.login}/second-step`,
   resetSecondStep: `${promptPages.login}/second-step/reset`,
   /** A sign-in with an identity provider: its start, its redirect URI, and the page that reads the response. */

@@ -62,7 +62,7 @@ export function isUnderHost(uri: string, document: URL): boolean {
 /**
  * Whether an application of this type may use a redirect URI. Plain http requires a loopback host (RFC 8252 §7.3),
  * and private-use schemes require a native application (§7.1). A native application may use https, but not with a
- * loopback host (§7.2). The engine checks the same for native clients, but less for web clients.
+ * loopback host (§7.2). The engine makes similar checks for native clients, and fewer for web clients.
  */
 export function mayReturnTo(uri: string, applicationType: 'web' | 'native'): boolean {
   const url = URL.parse(uri)
@@ -79,7 +79,7 @@ export function isWebAddress(uri: string): boolean {
   return protocol === 'http:' || protocol === 'https:' || /^\s*https?:/i.test(uri)
 }
 
-/** The variable segment of a redirect pattern, for platforms with one callback for each connection (design 6). */
+/** The variable segment of a redirect pattern, for platforms whose callback differs per connection (design 17). */
 export const FREE_SEGMENT = '{segment}'
 
 /** A path segment that all parsers read alike: no dot, no slash, nothing encoded. */

@@ -101,7 +101,7 @@ export function endUnreadBody(): Middleware {
   }
 }
 
-/** Reads the rest of a body. @returns whether it was complete within the limits */
+/** Reads the rest of a body. @returns whether the body ended within the limits */
 export async function dropRest(
   stream: IncomingMessage,
   { bytesMax = DROP_BYTES_MAX, ms = DROP_MS } = {},

@@ -42,12 +42,13 @@ function pathOf(target: string): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
-/** Matches tool endpoints and their metadata with a trailing slash. People type this slash, so ignore it (decision 3). */
+/** Matches tool endpoints and their metadata with a trailing slash, which people often add (decision 3). */
 const slashedTools = new RegExp(`^((?:${toolPaths.join('|')}))/(?=\\?|$)`)
 
 /**
- * Responds with 404 to noncanonical spellings of the engine's paths, as `router.ts` does for our paths. The engine's
- * router ignores letter case and a trailing slash, so `/API/OAuth/Token/` would bypass every check that compares paths.
+ * Responds with 404 to noncanonical paths for programs and for the engine's pages, as `router.ts` does for other pages.
+ * The engine's router ignores letter case and a trailing slash, so `/API/OAuth/Token/` would bypass every check that
+ * compares paths.
  */
 export function canonicalPath(): Middleware {
   const patterns = [paths, changePaths, planPaths, enginePages].flatMap((table) =>

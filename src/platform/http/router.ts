@@ -7,7 +7,7 @@ import { responseTo, sendJsonError } from './error-handler.ts'
 import { paths } from './paths.ts'
 import { nameRoute } from './request-log.ts'
 
-/** Creates a router that respects letter case and trailing slashes (docs/decisions/0003-canonical-paths-only.md). */
+/** Creates a router that distinguishes letter case and trailing slashes (decision 3). */
 export function makeRouter(): Router {
   return new Router({ sensitive: true, strict: true })
 }
@@ -20,7 +20,7 @@ export interface ProgramRoute {
   readonly answer: (ctx: Context) => Promise<void>
 }
 
-/** Creates middleware for one path, with CORS and without caching. Errors are JSON; other methods get 404 or 405. */
+/** Creates middleware for one path, with CORS and without caching. Errors are JSON. Other methods get 405. */
 export function programRoute({ path, name, methods, answer }: ProgramRoute): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== path) return await next()

@@ -31,8 +31,8 @@ export function securityHeaders(baseUrl: string): Middleware {
   const headers = {
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
-    // URLs of sign-in pages contain an interaction id, which other origins must not see. Not `no-referrer`, because it
-    // would also remove the Origin header of our own forms.
+    // URLs of sign-in pages contain an interaction id, which other origins must not see. `no-referrer` would
+    // also change the Origin header of our own forms to `null`.
     'Referrer-Policy': 'same-origin',
     'Content-Security-Policy': contentSecurityPolicy(),
     ...(baseUrl.startsWith('https:') && { 'Strict-Transport-Security': 'max-age=31536000' }),

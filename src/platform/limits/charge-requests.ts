@@ -109,8 +109,8 @@ function prefixOf(pattern: string): string {
  * Limits requests by client network. Charges these requests before they are handled: page requests, file requests, tool
  * requests without a token, and requests that are stored. Charges requests with credentials only if they fail, because
  * many people and programs may share one address. Successful requests are charged to the person or client instead. Once
- * the limit is exceeded, valid credentials are still accepted, but invalid credentials get 429 and are charged to
- * `verifications`. If that limit is exceeded too, all requests get 429.
+ * the limit is exceeded, requests with valid credentials still succeed, but failed requests get 429 and are charged to
+ * `verifications`. If that limit is exceeded too, both get 429.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {
@@ -144,7 +144,7 @@ const KILOBYTE = 1024
 /** The engine's maximum body length, which is charged if there is no Content-Length. */
 const PUSHED_BYTES_MAX = 56 * KILOBYTE
 
-/** Points for an authorization or sign-out request, which is stored: one, and one more per full KiB of its URL. */
+/** Returns the points for an authorization or sign-out request: one, and one for each full KiB of its URL. */
 function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
@@ -179,7 +179,7 @@ function isClientError(status: number): boolean {
 /** The authenticated client of each request. A weak map drops the entry with the request. */
 const authenticatedClients = new WeakMap<object, string>()
 
-/** Records that a client authenticated with a secret or key. A client_id alone proves nothing: anyone can send it. */
+/** Records that a client authenticated with a secret or key. Anyone can send a client_id, so it proves nothing alone. */
 export function noteAuthenticatedClient(request: object | undefined, clientId: string): void {
   if (request) authenticatedClients.set(request, clientId)
 }

@@ -123,7 +123,7 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
     .slice(0, EXCHANGED_MAX)
   if (reported.length === 0) return
   const counts = reported.map(({ limit, key, points }) => sharedCount(limit, key, points))
-  // Do not log a failure: other calls to the store already log that the store is down.
+  // Do not log a failure, because other calls to the store already log that the store is down.
   const sums = await shared.add(counts).catch(() => [])
   for (const [at, { unreported, key, count, points }] of reported.entries()) {
     const sum = sums[at]

@@ -79,7 +79,7 @@ const metrics = {
   gatehouse_processes: { type: 'gauge', help: 'Processes on this host that accept requests.' },
   gatehouse_event_loop_delay_seconds: {
     type: 'histogram',
-    help: 'How late a 20 ms timer fires, which is also how long requests wait for the event loop.',
+    help: 'How late a 20 ms timer fires, which is about how long requests wait for the event loop.',
     buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
   },
   gatehouse_process_cpu_seconds_total: {
@@ -117,7 +117,7 @@ const metrics = {
   },
   gatehouse_code_exchanges_total: {
     type: 'counter',
-    help: 'Exchanges of authorization codes; reused: a code was used twice, which ended its grant.',
+    help: 'Exchanges of authorization codes; reused: a code was sent again, which normally ends its grant.',
     labels: { outcome: ['exchanged', 'reused', 'refused', 'failed'] },
   },
   gatehouse_refreshes_total: {
@@ -142,7 +142,7 @@ const metrics = {
   },
   gatehouse_outgoing_requests_total: {
     type: 'counter',
-    help: 'Requests to other servers: for client documents and keys, to identity providers, sign-out notices, password checks, webhooks, and the platform API.',
+    help: 'Requests to other servers, for client documents and keys, identity providers, sign-out notices, password checks, webhooks and the platform API.',
     labels: {
       purpose: ['document', 'identity', 'notice', 'password', 'upstream', 'webhook'],
       outcome: ['answered', 'refused', 'failed'],
@@ -190,7 +190,7 @@ const metrics = {
   },
   gatehouse_signing_key_made_timestamp_seconds: {
     type: 'gauge',
-    help: 'Creation time of the current signing key, for id_tokens (tokens) or forwarded requests (upstreams).',
+    help: 'Creation time of the current signing key, for id_tokens (tokens), or for forwarded requests and password checks (upstreams).',
     labels: { use: ['tokens', 'upstreams'] },
     ofHost: 'max',
   },

@@ -69,7 +69,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
   const ask = async (worker: Worker) => {
     const answered = Promise.withResolvers<void>()
     awaited.set(worker.id, answered)
-    // Ignore send errors: if the worker has just died, the `exit` listener resolves `answered`.
+    // Ignore send errors, because the `exit` listener resolves `answered` if the worker has just died.
     worker.send(QUESTION, () => {})
     await answered.promise
   }
@@ -89,7 +89,7 @@ const OTHER_NAME = `use a loopback host in the URL, such as ${loopbackAddress} o
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
-/** Serves only `metricsPath`, to GET and HEAD. Needs no authentication: no proxy should forward to this port. */
+/** Serves only `metricsPath`, to GET and HEAD. Needs no authentication, so no proxy should forward to this port. */
 async function openScrapeServer(
   address: ListeningAddress,
   scrape: () => Promise<string>,
@@ -107,7 +107,7 @@ async function openScrapeServer(
     try {
       answer(200, await scrape(), CONTENT_TYPE)
     } catch {
-      answer(500, 'the metrics could not be collected\n')
+      answer(500, 'the metrics could not be collected; try again\n')
     }
   })
   server.maxConnections = CONNECTIONS_MAX

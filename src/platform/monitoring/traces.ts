@@ -69,7 +69,7 @@ const propagator = new W3CTraceContextPropagator()
 type Running = AsyncLocalStorage<TraceContext>
 
 /**
- * Creates spans of requests, store calls and outgoing requests, and exports them. A span contains a route and status,
+ * Creates spans for requests, store calls and outgoing requests, and exports them. A span contains a route and status,
  * the kind and table of a statement, or the host of an outgoing request. It never contains a full path, a query, a
  * header, statement values or personal data.
  */
@@ -96,7 +96,7 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
     const span = tracer.startSpan(`send ${host}`, { kind: SpanKind.CLIENT, attributes }, parent)
     const headers: Record<string, string> = {}
     propagator.inject(trace.setSpan(parent, span), headers, defaultTextMapSetter)
-    // Omit `tracestate`, because it contains data of the caller, and the host may be a stranger's.
+    // Omit `tracestate`, because it contains data from the caller, and a stranger may run the other server.
     const { traceparent = '' } = headers
     return await endSpanAfter(span, send({ traceparent }))
   }

@@ -1,6 +1,6 @@
 /**
  * Stores messages to other servers in the transaction that causes them, and sends each message at least once, unless it
- * is undeliverable or too old. Sends messages of the same queue and subject in order; a slow receiver delays only its
+ * is undeliverable or too old. Sends messages of the same queue and subject in order. A slow receiver delays only its
  * own queue.
  */
 
@@ -29,14 +29,14 @@ interface OutboxMessage {
 export interface MessageHandler {
   /** Sends a message. Must stop when `signal` aborts. @throws Undeliverable, or another error to try again later */
   readonly send: (message: OutboxMessage, signal: AbortSignal) => Promise<void>
-  /** Called before an undeliverable or too old message is dropped. If this call fails, the message stays. */
+  /** Called before a message that is undeliverable or too old is dropped. If this call fails, the message stays. */
   readonly gaveUp: (message: OutboxMessage, reason: string) => void | Promise<void>
 }
 
 /** The handlers by kind; undefined for a kind that is switched off. */
 export type Handlers = Readonly<Record<string, MessageHandler | undefined>>
 
-/** Thrown for a permanent failure: a retry could not deliver the message either. */
+/** Thrown for a permanent failure, after which a retry could not deliver the message either. */
 export class Undeliverable extends Error {}
 
 interface OutboxPorts {
@@ -63,7 +63,7 @@ const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 256
 /** The maximum number of messages of a queue that are sent at once. */
 const QUEUE_AT_ONCE = 8
-/** How long to wait before claiming more messages, so that one query replaces all messages that finish meanwhile. */
+/** How long to wait after a message is sent, so that one query serves all messages that are sent in this time. */
 const BATCH_MS = 10
 /** The maximum time between two checks for due messages while other messages are being sent. */
 const LOOK_MS = 1_000
@@ -98,7 +98,7 @@ export async function storeMessage(
     .execute()
 }
 
-/** Returns the number of stored messages of each kind, when the oldest was stored, and an error of a postponed one. */
+/** Returns the number of stored messages of each kind, when the oldest was stored, and the error of a postponed one. */
 export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
   const rows = await kysely
     .selectFrom('outbox')
@@ -152,7 +152,7 @@ async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSign
 type Row = Selectable<Schema['outbox']>
 
 /**
- * Claims due messages by postponing them. Claims only the first message for each combination of queue and subject. On
+ * Claims due messages by postponing them. Of messages with the same queue and subject, claims only the first. On
  * PostgreSQL, skips rows that another process is claiming. `more` means that other queues may have due messages.
  */
 async function claim({ database, now }: OutboxPorts, sending: readonly Row[]) {
@@ -219,7 +219,7 @@ async function attempt(
   const claimEndsMs = performance.now() + CLAIM_MS - SEND_WITHIN_MS
   let failure: unknown
   try {
-    if (!handler) throw new Undeliverable('this version cannot send this kind of message')
+    if (!handler) throw new Undeliverable('this service does not send this kind of message')
     await handler.send(message, AbortSignal.any([cut, AbortSignal.timeout(SEND_WITHIN_MS)]))
   } catch (error) {
     failure = error
@@ -246,7 +246,8 @@ async function attempt(
   )
   noteAttempt(kind, outcome)
   if (outcome === 'sent') return
-  logger.warn({ message: id, kind, attempt: attempts, outcome, cause: reason }, 'not sent')
+  const line = { message: id, kind, attempt: attempts, outcome, cause: reason }
+  logger.warn(line, 'an outbox message was not sent')
 }
 
 function outcomeOf(failure: unknown, isOld: boolean): 'sent' | 'dropped' | 'postponed' {

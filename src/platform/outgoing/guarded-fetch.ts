@@ -22,7 +22,7 @@ export type SendOutgoing = (address: string, init?: OutgoingInit) => Promise<Res
 
 export interface GuardedFetchOptions {
   readonly lookUp?: LookUp
-  /** Certificate authorities to trust instead of the system's. */
+  /** Certificate authorities to trust instead of Node's own list. */
   readonly certificates?: Buffer
   /** The port of every request, for tests without a public network. */
   readonly port?: number
@@ -31,7 +31,7 @@ export interface GuardedFetchOptions {
 /** The time limit of a request without a signal, including name resolution. */
 const ANSWER_WITHIN_MS = 2500
 
-/** How long a webhook connection waits for the next request. Shorter than the idle timeout of servers (5 s or more). */
+/** How long a webhook connection stays idle. Shorter than the idle timeout of most servers (5 s or more). */
 const KEPT_MS = 4000
 
 /**

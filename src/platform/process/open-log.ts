@@ -9,7 +9,7 @@ const LOG_LINE_BYTES = 512
 /** The maximum time that a line stays in the buffer. */
 const LOG_FLUSH_MS = 100
 
-/** Opens the log: JSON lines on standard output. With several workers, each line has the id of its process. */
+/** Opens the log: JSON lines on standard output. With several workers, each line has the process id. */
 export function openLog(level: string, workers: number): Logger {
   const maxWrite = workers > 1 ? SHARED_LOG_WRITE_BYTES : LOG_WRITE_BYTES
   const destination = pino.destination({

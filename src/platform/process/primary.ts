@@ -116,7 +116,7 @@ class Workers {
       if (news.kind === 'failed') member.reason = news.reason
       if (news.kind === 'ready') this.#noteServing(member, news.demoPeople)
     })
-    // Ignore failed sends to a worker that has just died: its `exit` event follows.
+    // Ignore failed sends to a worker that has just died, because its `exit` event follows.
     worker.on('error', () => {})
     worker.once('exit', (code, signal) => this.#remove(member, signal ?? code))
     return member
@@ -143,7 +143,7 @@ class Workers {
     }
     this.#appointSweeper()
     if (state === 'leaving') {
-      // Another worker may have died meanwhile without being replaced, so start a missing worker.
+      // Another worker may have died in the meantime without being replaced, so start a missing worker.
       this.#fillUp()
       return
     }
@@ -177,13 +177,13 @@ class Workers {
   #appointSweeper(): void {
     const present = this.#sweeper && this.#members.has(this.#sweeper) ? this.#sweeper : undefined
     if (present?.state === 'serving') return
-    // Choose the oldest worker: a set keeps insertion order.
+    // Choose the worker that has run longest. A set keeps insertion order.
     this.#sweeper = [...this.#members].find(({ state }) => state === 'serving')
     if (!this.#sweeper) return
     this.#sweeper.worker.send('sweep' satisfies WorkerOrder)
     this.#options.logger.info(
       { worker: this.#sweeper.pid },
-      'a worker now runs the background tasks of this host',
+      'a worker now runs the tasks that only one process per host runs',
     )
   }
 

@@ -38,7 +38,7 @@ export function workerSide() {
     sweeps = false
     orphaned.resolve()
   })
-  // Ignore the signal: when it is sent to the process group, it is meant for the primary.
+  // Ignore the signal, because it is meant for the primary when it is sent to the process group.
   process.on('SIGHUP', () => {})
   // Ignore failed sends after the channel has closed. From that point, this process counts requests alone.
   process.on('error', () => {})

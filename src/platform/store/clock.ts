@@ -14,9 +14,9 @@ const READINGS_AT_START = 3
 
 /**
  * Opens the database clock, for decisions that must be consistent across processes, even if the clocks of their
- * machines differ (docs/design.md, 32). `now` makes no query: between readings, it advances with `performance.now()`,
- * which ignores changes of the machine clock. SQLite uses the machine clock, because processes that share a file run on
- * one machine.
+ * machines differ (design 32). `now` makes no query. Between readings, it advances with `performance.now()`, which
+ * ignores changes of the machine clock. SQLite uses the machine clock, because processes that share a file run on one
+ * machine.
  */
 export async function openStoreClock(database: Database) {
   if (database.engine === 'sqlite') return { now: Date.now, measure: async () => 0 }

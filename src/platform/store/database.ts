@@ -26,7 +26,7 @@ export type DatabaseLocation =
   | { kind: 'postgres'; url: string; connectionsMax: number }
 
 export interface DatabaseOptions {
-  /** The time limit of a query, including waits for a connection or lock. */
+  /** The time limit of a query, including waits. It is longer while the store is busy (`StorageTimeout`). */
   readonly answerWithinMs?: number
   readonly now?: () => number
   /** Called when an idle connection breaks. The pool replaces that connection. */

@@ -157,7 +157,7 @@ function pending(scripts: readonly Script[], applied: readonly AppliedMigration[
  */
 type MigrationEffect = 'expand' | 'contract'
 
-/** Returns the effect that a file's name declares: `.contract` after the first part, as in `x.contract.sql`. A test compares it with the SQL. */
+/** Returns the effect that a file name declares: `contract` for `x.contract.sql`. A test compares it with the SQL. */
 export function effectOf(name: string): MigrationEffect {
   return /\.contract\b/.test(name) ? 'contract' : 'expand'
 }

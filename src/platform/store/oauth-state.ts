@@ -200,7 +200,7 @@ function makeQueries(kysely: Kysely<Schema>) {
 
 /**
  * The prefix of the keys of records. A record's value is its payload as JSON, after a line with the time of consumption
- * if it was consumed. Each command uses exactly one key, to support Redis Cluster. These keys have a time to live.
+ * if it was consumed. Each command uses exactly one key, to support Redis Cluster. Each of these keys expires.
  */
 const PREFIX = 'gatehouse:'
 

@@ -6,7 +6,7 @@ import {
   StorageTimeoutError,
 } from './storage-timeout.ts'
 
-/** The SQLSTATE of a prepared statement whose table has changed since (feature_not_supported). */
+/** The SQLSTATE of a prepared statement whose table has changed since it was prepared (feature_not_supported). */
 const TABLE_CHANGED = '0A000'
 const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()
@@ -98,9 +98,9 @@ interface PipelineOptions {
 /**
  * Creates connections that requests share. Queries do not wait for earlier responses. All queries of one event loop
  * turn share one write, because each write that wakes the server costs as much as a query. Use these connections only
- * for short statements: the server responds in order, so a query that waits for a lock delays later queries. The server
- * cancels a query at the time limit. If the server does not respond at all, the connection is closed and all its
- * queries fail.
+ * for short statements, because a query that waits for a lock delays later queries. While the server responds to other
+ * queries, it cancels a slow query itself. If it does not respond at all, the connection is closed and all its queries
+ * fail.
  */
 export function openPipelines(count: number, options: PipelineOptions) {
   const lanes = Array.from({ length: count }, () => new Lane(options))
@@ -181,7 +181,7 @@ class Lane {
     const { config, onConnect, onIdleError } = this.#options
     const client = new pg.Client({ ...config, pipeline: true })
     const connection: Connection = { client, pending: 0 }
-    // Listen for errors: without a listener, a closed connection would crash this process.
+    // Listen for errors, because a closed connection without a listener would crash this process.
     client.on('error', (error) => {
       if (this.#current !== connection) return
       this.#current = undefined

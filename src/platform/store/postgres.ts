@@ -68,8 +68,8 @@ export async function openPostgres(
     keepAlive: true,
     types,
   }
-  // The server cancels a query before this process gives up, so the connection survives a slow query or a wait for a
-  // lock. Set this after connecting, because poolers reject it in the startup packet.
+  // While the server responds to other queries, it cancels a slow query before this process gives up, so the connection
+  // survives. Set this after connecting, because poolers reject it in the startup packet.
   const onConnect = async (client: pg.ClientBase) => {
     const text = `set statement_timeout = ${Math.ceil(BUSY_LIMITS_MAX * answerWithinMs * 0.9)}`
     await answerTo(client, { text }, { timeout })
@@ -80,7 +80,7 @@ export async function openPostgres(
   const writes = openPipelines(Math.min(LANES_MAX, Math.floor(connectionsMax / 4)), lanes)
   const max = connectionsMax - reads.count - writes.count
   const pool = new pg.Pool({ ...config, onConnect, max, pipeline: true })
-  // Listen for errors: without a listener, a closed idle connection would crash this process.
+  // Listen for errors, because a closed idle connection without a listener would crash this process.
   pool.on('error', (error) => onIdleError?.(error))
   // The pool does not listen to connections in use. Ignore their errors here, because the next query reports them.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -150,10 +150,10 @@ async function closed(work: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Takes a connection from the pool for Kysely. After a query times out, the connection is not used again: further
- * queries, such as a rollback, fail at once, and releasing the connection closes it. `begin` is sent together with the
- * next statement. After a failed statement, all later statements of the transaction fail with its error, even if its
- * caller did not wait for the response: PostgreSQL answers a `commit` of a failed transaction without an error.
+ * Takes a connection from the pool for Kysely. After a query times out, further queries on the connection, such as a
+ * rollback, fail at once, and releasing the connection closes it. `begin` is sent together with the next statement.
+ * After a failed statement, all later statements of the transaction fail with its error, even if no caller waited for
+ * the response. PostgreSQL itself responds to `commit` in a failed transaction without an error.
  */
 async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
   // Apply one time limit to acquiring the connection and running the first query, so callers do not wait twice.

@@ -63,7 +63,7 @@ function judgeEviction({ address, evictsBy }: Durability): Remark {
     return { kind: 'ok', sentence: `Redis at ${address} does not evict keys.` }
   const sentence =
     `Redis at ${address} evicts sessions and used proofs when its memory is full ` +
-    `(maxmemory-policy ${evictsBy}).`
+    `(maxmemory-policy ${evictsBy}; it must be noeviction).`
   return { kind: 'wrong', sentence }
 }
 
@@ -72,7 +72,7 @@ function judgeLoss({ address, appends, appendFsync, unsavedChanges }: Durability
     const now = unsavedChanges === 1 ? '1 change' : `${unsavedChanges} changes`
     const sentence =
       `Redis at ${address} can lose acknowledged writes: it saves snapshots only (appendonly no), and would lose ${now} if it crashed now. ` +
-      'Redis contains no tokens, but people may have to sign in again. To prevent that, set appendonly yes.'
+      'Redis contains no tokens, but people may have to sign in again. To lose at most about 2 s, set appendonly yes.'
     return { kind: 'note', sentence }
   }
   const sentences: Readonly<Record<string, string>> = {

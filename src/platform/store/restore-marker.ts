@@ -62,7 +62,7 @@ async function idOf({ engine, kysely }: Database): Promise<string> {
   return rows[0]?.id ?? ''
 }
 
-/** Creates the task that marks all stores. If the database seems to be restored, only logs a warning. */
+/** Creates the task that marks all stores. If the database seems to have been restored, only logs a warning. */
 export function makeMarking(stores: MarkedStores, now: () => number, logger: Logger) {
   const { database, redis, dataDir } = stores
   return async (): Promise<void> => {

@@ -10,7 +10,7 @@ export type ApprovalCover = 'every' | 'destructive' | 'never'
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
-/** What the outbox contains. */
+/** The kinds of messages in the outbox. */
 export type MessageKind = 'mail' | 'webhook' | 'sign_out_notice'
 export type OneTimeLinkKind =
   | 'recovery'

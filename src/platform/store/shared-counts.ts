@@ -25,7 +25,7 @@ export interface SharedCounts {
 
 /**
  * Opens counts in Redis if it is configured, or else in PostgreSQL. With SQLite alone, the primary process counts for
- * its workers. Returns undefined for a single process, which has no counts to share.
+ * its workers, and a single process has no counts to share, so the result is undefined.
  */
 export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
@@ -63,7 +63,7 @@ function throughLimiter(makeLimiter: (library: Library) => RateLimiterAbstract):
     async add(counts) {
       loading ??= import('rate-limiter-flexible').then(makeLimiter)
       const limiter = await loading
-      // In parallel, because the Redis client combines the writes of one event loop turn.
+      // Add in parallel, because the Redis client combines the writes of one event loop turn.
       return await Promise.all(
         counts.map(async ({ key, points, windowSeconds }) => {
           const options = { customDuration: windowSeconds }

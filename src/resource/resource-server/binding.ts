@@ -8,7 +8,7 @@ export interface BindingFault {
   readonly reason: string
 }
 
-/** The result of `judgeBinding`: a fault that forbids the token's use, and the nonce for the next proof. */
+/** The result of `judgeBinding`. A fault means that the token must not be used. The nonce is for the next proof. */
 export interface Binding {
   readonly fault?: BindingFault
   readonly nextNonce?: string | undefined

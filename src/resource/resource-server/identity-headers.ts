@@ -15,7 +15,7 @@ export const identityHeaders = {
   'X-Auth-Email': 'email',
 } as const
 
-/** The maximum length of an encoded name. nginx reads 4 KiB of headers by default, and people choose their names. */
+/** The maximum length of an encoded name. nginx accepts 4 KiB of headers by default, and people choose their names. */
 const NAME_BYTES_MAX = 512
 
 /** Returns the header values: the UserInfo claims of this token, its client and its scopes. */

@@ -26,7 +26,7 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
     const authorization = ctx.req.headersDistinct['authorization'] ?? []
     const credentials = readClientCredentials(form, authorization)
     if ('problem' in credentials) {
-      // An unauthenticated caller gets 401, regardless of other faults (RFC 7662 §2.3).
+      // A form without well-formed credentials gets 401, even if it also lacks the token (RFC 7662 §2.3).
       logFields(ctx).detail = credentials.problem
       ctx.set('WWW-Authenticate', `Basic realm="${parts.baseUrl}"`)
       const error_description = 'authenticate as a client or a resource server to introspect tokens'

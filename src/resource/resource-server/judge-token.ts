@@ -32,11 +32,11 @@ interface ExpectedToken {
 
 export type TokenJudges = ReturnType<typeof makeTokenJudges>
 
-// Values that are longer, or have another format than a bearer token (RFC 6750 §2.1), are rejected without a query.
+// Values that are too long, or do not have the format of a bearer token (RFC 6750 §2.1), are rejected without a query.
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 const TOKEN_LENGTH_MAX = 256
 
-/** Creates the functions that judge tokens for all endpoints. Each lookup runs one query; nothing is cached. */
+/** Creates the functions that judge presented tokens. Each lookup runs at most one query. Nothing is cached. */
 export function makeTokenJudges(
   { findAccessToken, findRefreshToken }: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'>,
   settings: JudgeSettings,
@@ -72,7 +72,7 @@ export function makeTokenJudges(
   }
 }
 
-/** Adds the requirements of the token's site, unless the person used two factors recently enough. */
+/** Adds the site's demand for two factors as `unmetDemand`, unless the person used two factors recently enough. */
 function withUnmetDemand<Token extends AccessToken | RefreshToken>(token: Token, nowMs: number) {
   const { assuranceDemand: unmetDemand, family } = token
   if (!unmetDemand) return token

@@ -17,7 +17,7 @@ export interface Protection {
   readonly adviseOnScopes: AdviseOnScopes
 }
 
-/** Finds which of the scopes a client can get, or another remedy. Queries the store. */
+/** Finds the scopes that a client can get, or suggests another remedy. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
 /** A verdict that rejects the request. `anonymous` rejects it only if the endpoint requires a token. */
@@ -126,7 +126,7 @@ function demandStepUp(
   }
 }
 
-/** Advises the client of a rejected token which scopes to request next. */
+/** Finds the scopes that the client of a rejected token should request next. */
 async function adviceAfter(
   { token }: Extract<Verdict, { kind: 'invalid' }>,
   { scopes, adviseOnScopes }: Pick<Protection, 'scopes' | 'adviseOnScopes'>,

@@ -23,9 +23,8 @@ import { type Challenge, challengeHeader, logToken, provenRequest, setNonce } fr
 import { type ResourceParts, readToken } from './verify-bearer.ts'
 
 /**
- * Creates the UserInfo route (OpenID Connect Core §5.3), which responds like the engine's own endpoint, except that the
- * parameter `scope` is ignored. Accepts tokens for this origin, and tokens without an audience, which plain sign-ins get
- * (design 4).
+ * Creates the UserInfo route (OpenID Connect Core §5.3), which responds like the engine's own endpoint except as listed
+ * in decision 12. Accepts tokens for this origin, and tokens without an audience, which plain sign-ins get (design 4).
  */
 export function userinfoRoute(parts: ResourceParts): Middleware {
   const { baseUrl: realm, resourceMetadataUrl, oauth } = parts
@@ -42,7 +41,7 @@ export function userinfoRoute(parts: ResourceParts): Middleware {
     const { status, ...demand } = answered
     const challenge = { realm, resourceMetadataUrl, ...offer, ...demand }
     ctx.set('WWW-Authenticate', challengeHeader(challenge))
-    // Without a token, the challenge must not contain an error (RFC 6750 §3.1). The JSON body still contains one.
+    // Without a token, the challenge should not contain an error (RFC 6750 §3.1). The JSON body still contains one.
     const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
     const scope = scopes && { scope: scopes.join(' ') }
     sendJsonError(ctx, status, { error, error_description: description, ...scope })
@@ -59,7 +58,7 @@ async function claimsFor(
   if ('status' in sent) return sent
   const judged = await verdicts.judgeAccessToken(sent.value, { unbound: true })
   if (judged.kind === 'worthless') {
-    // Send the same description for every fault. The log and the Refusals page show the reason.
+    // Send the same description for every unusable token. The log and the Refusals page show the reason.
     Object.assign(logFields(ctx), { client: judged.token?.clientId, detail: judged.reason })
     return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
   }
@@ -131,7 +130,7 @@ function claimsReleased(token: AccessToken, conformance: SuiteClaims | undefined
   )
 }
 
-/** A refusal. If the engine's own endpoint has an error text for this case, the refusal uses that text. */
+/** A refusal. Its texts are those of the engine's own endpoint, where that endpoint detects the same error. */
 interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
   readonly status: 400 | 401 | 403
   readonly dpop?: DpopChallenge | undefined

@@ -1,4 +1,4 @@
-/** Verifies the access tokens of requests; `protect.ts` turns the verdicts into responses. */
+/** Verifies the access tokens of requests. `protect.ts` turns the verdicts into responses. */
 
 import { type AssuranceDemand, isSensitive } from '../../directory/scopes/sensitive-operations.ts'
 import type { CheckDpop, ProvenRequest } from '../../oauth/clients/proofs.ts'
@@ -9,8 +9,8 @@ import { type BindingFault, type DpopChallenge, judgeBinding, type SentToken } f
 import type { TokenJudges } from './judge-token.ts'
 
 /**
- * The verdict on the token of a request. A value rather than an exception, because the caller decides how to respond.
- * Without a token, one endpoint rejects the request, and another serves it anonymously (specification, Errors 5).
+ * The verdict on the token of a request. It is a value rather than an exception, because the caller decides how to
+ * respond. Without a token, one endpoint rejects the request and another serves it (specification, Errors 5).
  */
 export type Verdict =
   | { readonly kind: 'anonymous'; readonly dpop?: DpopChallenge }
@@ -70,9 +70,9 @@ export const TOKEN_REFUSED =
   'token with the resource parameter at both the authorization and the token endpoint'
 
 /** The error description for a missing token, where a token is required. */
-export const TOKEN_REQUIRED = 'an access token is required'
+export const TOKEN_REQUIRED = 'an access token is required; send it in the Authorization header'
 
-/** Creates the check of bearer and DPoP tokens. @param checkDpop undefined if DPoP is disabled */
+/** Creates the function that verifies bearer and DPoP tokens. @param checkDpop undefined if DPoP is disabled */
 export function makeVerifyBearer(
   judgeAccessToken: TokenJudges['judgeAccessToken'],
   checkDpop: CheckDpop | undefined,
@@ -97,7 +97,7 @@ export function makeVerifyBearer(
   }
 }
 
-/** Reads the access token from the Authorization header. Returns a verdict if it is missing or malformed. */
+/** Reads the access token from the Authorization header. Returns a verdict if the header is missing or malformed. */
 export function readToken(
   authorization: readonly string[],
   dpopEnabled: boolean,
@@ -122,8 +122,8 @@ export function invalid(reason: string, token?: AccessToken): Invalid {
 }
 
 /**
- * Turns `granted` into `insufficient` unless the token has one of `sufficient` or, by default, all of `needed`. Turns
- * `granted` into `step-up` if the scopes or operations are sensitive at the site and need a stronger sign-in.
+ * Turns `granted` into `insufficient` unless the token has one of `sufficient` or, by default, all of `needed`. Without
+ * `sufficient`, turns it into `step-up` if the scopes or operations are sensitive and need a stronger sign-in.
  */
 export function demandScopes(
   verdict: Verdict,

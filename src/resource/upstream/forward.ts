@@ -39,8 +39,8 @@ const CONNECT_MS = 5_000
 const agents = { http: new HttpAgent(), https: new HttpsAgent() }
 
 /**
- * Forwards the request and streams the response back without buffering. Uses Node's own client, because `fetch` follows
- * redirects, decompresses bodies and hides when a connection is made.
+ * Forwards the request and streams the response back without buffering. Uses `node:http`, because `fetch` decompresses
+ * bodies and hides when a connection is made.
  *
  * @throws upstreamFailed, upstreamTooSlow or bodyTooLarge before the response begins. A later failure closes the
  * caller's connection, so the caller sees that the response is incomplete.

@@ -8,9 +8,9 @@ import type { AccessToken } from '../../oauth/token/tokens.ts'
 const LIVES_SECONDS = 60
 
 /**
- * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). A signed token has the person, site and client
- * of the caller's token, and those of its scopes that the upstream uses. This service never accepts signed tokens
- * itself: its own tokens are opaque, and the engine does not have this key.
+ * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). A signed token has the person, site, roles and
+ * client of the caller's token, and those of its scopes that the upstream uses. This service does not accept signed
+ * tokens itself, because its own tokens are opaque and the engine does not have this key.
  */
 export function makeSignForwarded(jwk: JWK | undefined, issuer: string, now: () => number) {
   if (!jwk) return () => Promise.reject(new Error('the key ring for upstreams is empty'))
