@@ -1,7 +1,7 @@
 /**
  * Stores messages to other servers in the transaction that causes them, and sends each message at least once, unless it
- * is undeliverable or too old. Sends messages of the same queue and subject in order. A slow receiver delays only its
- * own queue.
+ * is undeliverable or too old. Sends messages of the same queue and subject in order, and lets a slow receiver delay
+ * only its own queue.
  */
 
 import { randomUUID } from 'node:crypto'
