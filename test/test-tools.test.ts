@@ -1,5 +1,4 @@
 import { type Code, type Family, type Issued, Ledger } from './faults/ledger.ts'
-import { paceOf } from './faults/machine.ts'
 import { judge } from './fuzz/judge.ts'
 import { MARKUP } from './fuzz/texts.ts'
 
@@ -43,13 +42,6 @@ describe('the ledger of test/faults', () => {
       const found = begun.ledger.found.map((one) => one.fault)
       expect(found, String(position)).to.deep.equal(fault === '' ? [] : [fault])
     }
-  })
-
-  it('blames the service only for delays that the machine cannot explain', () => {
-    expect(paceOf(500, 275)).to.equal('in time')
-    const expected = Array(2).fill('as slow as the machine')
-    expect([paceOf(990, 300), paceOf(1_590, 800)]).to.deep.equal(expected)
-    expect([paceOf(1_010, 300), paceOf(1_610, 800)]).to.deep.equal(['too slow', 'too slow'])
   })
 })
 

@@ -38,11 +38,9 @@ export async function startSlowClients(addresses: readonly string[]): Promise<Ha
   ]
   for (const address of addresses) {
     for (const begin of kinds) {
-      for (let count = 0; count < SLOW_OF_EACH_KIND; count += CONNECTING_AT_ONCE) {
-        const opened = await openSockets(address, CONNECTING_AT_ONCE)
-        for (const socket of opened) begin(socket)
-        sockets.push(...opened)
-      }
+      const opened = await openSockets(address, SLOW_OF_EACH_KIND)
+      for (const socket of opened) begin(socket)
+      sockets.push(...opened)
     }
   }
   return {
@@ -54,19 +52,16 @@ export async function startSlowClients(addresses: readonly string[]): Promise<Ha
   }
 }
 
-export async function openIdleConnections(addresses: readonly string[], count: number) {
-  const sockets: Socket[] = []
-  for (const [index, address] of addresses.entries()) {
-    const share = Math.floor((count + index) / addresses.length)
-    while (sockets.length < share * (index + 1)) {
-      const wanted = Math.min(CONNECTING_AT_ONCE, share * (index + 1) - sockets.length)
-      const opened = await openSockets(address, wanted)
-      for (const [position, socket] of opened.entries()) {
-        if (position % 10 === 0) socket.write(`GET ${paths.health} HTTP/1.1\r\nHost: idle\r\n\r\n`)
-      }
-      sockets.push(...opened)
-    }
-  }
+/** Opens connections of which one in ten sends a request. */
+export async function openIdleConnections(
+  addresses: readonly string[],
+  count: number,
+): Promise<HardClients> {
+  const share = Math.floor(count / addresses.length)
+  const opened = await Promise.all(addresses.map((address) => openSockets(address, share)))
+  const sockets = opened.flat()
+  for (const [position, socket] of sockets.entries())
+    if (position % 10 === 0) socket.write(`GET ${paths.health} HTTP/1.1\r\nHost: idle\r\n\r\n`)
   return {
     count: sockets.length,
     [Symbol.dispose]() {
@@ -77,10 +72,15 @@ export async function openIdleConnections(addresses: readonly string[], count: n
 
 async function openSockets(address: string, count: number): Promise<Socket[]> {
   const { hostname, port } = new URL(address)
-  const sockets = Array.from({ length: count }, () => connect(Number(port), hostname))
-  await Promise.all(sockets.map(async (socket) => void (await once(socket, 'connect'))))
-  await delay(CONNECTING_PAUSE_MS)
-  // Ignore errors, because the service may close the connections.
-  for (const socket of sockets) socket.on('error', () => {}).resume()
+  const sockets: Socket[] = []
+  while (sockets.length < count) {
+    const opening = Math.min(CONNECTING_AT_ONCE, count - sockets.length)
+    const opened = Array.from({ length: opening }, () => connect(Number(port), hostname))
+    await Promise.all(opened.map(async (socket) => void (await once(socket, 'connect'))))
+    // Ignore errors, because the service may close the connections.
+    for (const socket of opened) socket.on('error', () => {}).resume()
+    sockets.push(...opened)
+    await delay(CONNECTING_PAUSE_MS)
+  }
   return sockets
 }

@@ -1,9 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { paths } from '../../src/platform/http/paths.ts'
-import { asResourceServer, redeem, refresh, revoke } from '../support/client.ts'
-import { encode, type Fields } from '../support/wire.ts'
-import { type KeptConnection, keepConnection } from '../support/workers.ts'
+import { introspect, redeem, refresh, revoke, userinfo } from '../support/client.ts'
+import type { Fields } from '../support/wire.ts'
 import type { Code, Family, Issued, Ledger } from './ledger.ts'
 import type { Broken, Requests, Seen, Send } from './requests.ts'
 
@@ -36,7 +34,6 @@ export class Load {
   codesBegunAnew = 0
   readonly #parts: LoadParts
   readonly #running: Promise<void>[]
-  readonly #kept = new Map<string, KeptConnection>()
   #going = true
 
   constructor(parts: LoadParts, clients: number) {
@@ -47,7 +44,6 @@ export class Load {
   async end(): Promise<void> {
     this.#going = false
     await Promise.all(this.#running)
-    for (const connection of this.#kept.values()) connection.close()
   }
 
   async #client(index: number): Promise<void> {
@@ -122,27 +118,12 @@ export class Load {
     const introspects = index % 2 === 0
     const token = family.accessTokens[Math.floor(Math.random() * family.accessTokens.length)] ?? ''
     const sentAtMs = performance.now()
-    const form = encode({ token, ...asResourceServer })
-    const answer = await requests.ask(
-      introspects ? 'introspection' : 'userinfo',
-      async (address) => {
-        const connection = this.#connection(index, address)
-        const headers = { authorization: `Bearer ${token}` }
-        const { answer, body } = introspects
-          ? await connection.send(paths.introspection, {}, form)
-          : await connection.send(paths.userinfo, headers)
-        return {
-          status: answer.statusCode ?? 0,
-          body: body.startsWith('{') ? JSON.parse(body) : body,
-        }
-      },
-    )
+    const answer = introspects
+      ? await requests.ask('introspection', (address) => introspect(address, token))
+      : await requests.ask('userinfo', (address) => userinfo(address, token))
     if (typeof answer === 'string' || ![200, 401].includes(answer.status)) return
-    ledger.judged(
-      family,
-      introspects ? answer.body.active === true : answer.status === 200,
-      sentAtMs,
-    )
+    const isGood = introspects ? answer.body.active === true : answer.status === 200
+    ledger.judged(family, isGood, sentAtMs)
   }
 
   async #revoke(family: Family): Promise<void> {
@@ -158,13 +139,6 @@ export class Load {
         await delay(RETRY_PAUSE_MS)
       }
     }
-  }
-
-  #connection(index: number, address: string): KeptConnection {
-    const key = `${index} ${address}`
-    const connection = this.#kept.get(key) ?? keepConnection(address)
-    this.#kept.set(key, connection)
-    return connection
   }
 }
 

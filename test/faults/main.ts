@@ -5,8 +5,7 @@ import { parseArgs } from 'node:util'
 import { makeReport, notRun, type Outcome } from '../support/driven.ts'
 import { findProgram, isContinuousIntegration } from '../support/programs.ts'
 import { startDeployment } from './deployment.ts'
-import { HeldUp, startControl } from './machine.ts'
-import { type Result, type Running, runScenario } from './run-scenario.ts'
+import { type Result, runScenario } from './run-scenario.ts'
 import { scenarios } from './scenario-table.ts'
 import { DiskRefused } from './small-disk.ts'
 
@@ -15,10 +14,6 @@ const RUN_TIMEOUT_MS = 6 * 60_000
 const IDLE_CONNECTIONS = 10_000
 /** The number of open files that a process needs besides idle connections. */
 const FILES_KEPT = 1_500
-
-const CLIENTS = 12
-/** Time before the fault, during it and after it. */
-const SECONDS = 2
 
 const { values: options } = parseArgs({
   options: { only: { type: 'string', multiple: true, default: [''] } },
@@ -36,12 +31,7 @@ async function main(): Promise<void> {
 }
 
 async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void> {
-  using heldUp = new HeldUp()
-  await using control = await startControl(heldUp)
-  const running: Running = {
-    ...{ heldUp, control, idleConnections: idleConnections() },
-    ...{ clients: CLIENTS, seconds: SECONDS },
-  }
+  const connections = idleConnections()
   for (const [kind, ofKind] of Map.groupBy(chosen, ({ at }) => at)) {
     try {
       await using deployment = await startDeployment(kind, files)
@@ -49,7 +39,7 @@ async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void
         const isLate = performance.now() > RUN_TIMEOUT_MS
         const outcome = isLate
           ? notRun('there was no time left')
-          : outcomeOf(await runScenario(scenario, deployment, running))
+          : outcomeOf(await runScenario(scenario, deployment, connections))
         print(`${scenario.name}:`, outcome)
       }
     } catch (error) {
@@ -62,9 +52,8 @@ async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void
 /** Returns 10,000, or fewer if this machine allows a process fewer open files. */
 function idleConnections(): number {
   const limit = execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim()
-  return limit === 'unlimited'
-    ? IDLE_CONNECTIONS
-    : Math.max(0, Math.min(IDLE_CONNECTIONS, Number(limit) - FILES_KEPT))
+  const allowed = limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit)
+  return Math.max(0, Math.min(IDLE_CONNECTIONS, allowed - FILES_KEPT))
 }
 
 function outcomeOf(result: Result): Outcome {
@@ -76,14 +65,13 @@ function outcomeOf(result: Result): Outcome {
     `${requests.count} requests`,
     byStatus.join(', '),
     ...(requests.refusedOnce > 0 ? [`${requests.refusedOnce} repeated elsewhere`] : []),
-    `slowest ${ms(requests.slowestMs)} (${requests.slowestWas}; ${result.pace})`,
+    `slowest ${ms(requests.slowestMs)} (${requests.slowestWas}; own delay ${ms(result.ownDelayMs)})`,
     `lost ${ledger.count('lost')}`,
     `doubled ${ledger.count('doubled')}`,
     `undone ${ledger.count('undone')}`,
     `well after ${ms(result.recoveredMs)}`,
     ...(result.codesBegunAnew > 0 ? [`${result.codesBegunAnew} codes anew`] : []),
     ...(remark === undefined ? [] : [remark]),
-    `control ${ms(result.controlMs)}, own delay ${ms(result.heldUpMs)}`,
   ]
   return {
     kind: wrong.length === 0 ? 'passed' : 'failed',

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 import type { Answer } from '../support/wire.ts'
-import type { HeldUp } from './machine.ts'
 
 /** After this time without a response, a request counts as hung. */
 const HANG_MS = 10_000
@@ -19,12 +18,10 @@ export class Requests {
   slowestMs = 0
   slowestWas = ''
   readonly #addresses: readonly string[]
-  readonly #heldUp: HeldUp
   #turn = 0
 
-  constructor(addresses: readonly string[], heldUp: HeldUp) {
+  constructor(addresses: readonly string[]) {
     this.#addresses = addresses
-    this.#heldUp = heldUp
   }
 
   get count(): number {
@@ -62,15 +59,10 @@ export class Requests {
   async #once(what: string, send: Send, turn: number): Promise<Seen | Broken> {
     const address = this.#addresses[turn % this.#addresses.length] ?? ''
     const startedMs = performance.now()
-    const heldUpMs = this.#heldUp.sumMs
-    const timer = new AbortController()
-    const hang = delay(HANG_MS, 'hung' as const, { signal: timer.signal }).catch(
-      () => 'hung' as const,
-    )
+    const hang = delay(HANG_MS, 'hung' as const, { ref: false })
     const seen = await Promise.race([send(address).catch(brokenBy), hang])
-    timer.abort()
     if (seen === 'refused' || seen === 'reset') return seen
-    const tookMs = performance.now() - startedMs - (this.#heldUp.sumMs - heldUpMs)
+    const tookMs = performance.now() - startedMs
     if (tookMs > this.slowestMs) {
       this.slowestMs = tookMs
       this.slowestWas = `${what} ${typeof seen === 'string' ? seen : seen.status}`

@@ -1,19 +1,12 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { checkLedger } from './afterwards.ts'
 import type { Deployment } from './deployment.ts'
 import { Ledger } from './ledger.ts'
 import { Load } from './load.ts'
-import { type Control, type HeldUp, type Pace, paceOf } from './machine.ts'
 import { Requests } from './requests.ts'
-import type { Scenario, Sizes } from './scenario-table.ts'
-
-export interface Running extends Sizes {
-  readonly clients: number
-  readonly seconds: number
-  readonly heldUp: HeldUp
-  readonly control: Control
-}
+import type { Scenario } from './scenario-table.ts'
 
 export type Result = Awaited<ReturnType<typeof runScenario>>
 
@@ -28,32 +21,38 @@ function shareMax(outcome: string): number {
 }
 
 const SUCCEEDED_MIN = 50
+/** Twice the time limit of a response, because both processes, their stores and the clients share the machine. */
+const SLOWEST_MAX_MS = 1000
+const CLIENTS = 12
 const CODES_PER_CLIENT = 8
+/** Time before the fault, during it and after it. */
+const PHASE_MS = 2000
 
-export async function runScenario(scenario: Scenario, deployment: Deployment, running: Running) {
-  const { clients, seconds, heldUp, control } = running
+export async function runScenario(
+  scenario: Scenario,
+  deployment: Deployment,
+  idleConnections: number,
+) {
   await deployment.recover()
-  const codes = await deployment.obtainCodes(clients * CODES_PER_CLIENT)
-  const exchangeEveryMs = (3 * seconds * 1000) / CODES_PER_CLIENT
+  const codes = await deployment.obtainCodes(CLIENTS * CODES_PER_CLIENT)
+  const exchangeEveryMs = (3 * PHASE_MS) / CODES_PER_CLIENT
   const ledger = new Ledger()
-  const requests = new Requests(deployment.addresses, heldUp)
-  const heldUpBeforeMs = heldUp.sumMs
-  control.takeSlowestMs()
-  const load = new Load({ requests, ledger, codes, exchangeEveryMs }, clients)
-  await delay(seconds * 1000)
+  const requests = new Requests(deployment.addresses)
+  const loop = monitorEventLoopDelay({ resolution: 5 })
+  loop.enable()
+  const load = new Load({ requests, ledger, codes, exchangeEveryMs }, CLIENTS)
+  await delay(PHASE_MS)
   const faultAtMs = performance.now()
-  const remark = await scenario.begin(deployment, running)
-  await delay(seconds * 1000)
+  const remark = await scenario.begin(deployment, idleConnections)
+  await delay(PHASE_MS)
   await scenario.end(deployment)
   const recoveredMs = await deployment.recover()
-  await delay(seconds * 1000)
+  await delay(PHASE_MS)
   await load.end()
-  const controlMs = control.takeSlowestMs()
-  const heldUpMs = heldUp.sumMs - heldUpBeforeMs
-  await checkLedger(ledger, new Requests(deployment.addresses, heldUp), faultAtMs)
-  const pace = paceOf(requests.slowestMs, controlMs)
+  const ownDelayMs = loop.max / 1e6
+  await checkLedger(ledger, new Requests(deployment.addresses), faultAtMs)
   const { codesBegunAnew } = load
-  const seen = { requests, ledger, pace, controlMs, heldUpMs, recoveredMs, codesBegunAnew, remark }
+  const seen = { requests, ledger, ownDelayMs, recoveredMs, codesBegunAnew, remark }
   // On a slow machine, the findings in `late` need not be faults of the service.
   return { ...seen, wrong: wrongIn(seen), late: lateIn(scenario, seen) }
 }
@@ -61,7 +60,8 @@ export async function runScenario(scenario: Scenario, deployment: Deployment, ru
 interface Seen {
   readonly requests: Requests
   readonly ledger: Ledger
-  readonly pace: Pace
+  /** The longest time in which the event loop of the clients could not read a response. */
+  readonly ownDelayMs: number
 }
 
 function wrongIn({ requests, ledger }: Seen): string[] {
@@ -73,14 +73,14 @@ function wrongIn({ requests, ledger }: Seen): string[] {
   return [...new Set(wrong)]
 }
 
-function lateIn({ failsRequests }: Scenario, { requests, pace }: Seen): string[] {
+function lateIn({ failsRequests }: Scenario, { requests, ownDelayMs }: Seen): string[] {
   const late: string[] = []
   for (const [outcome, count] of requests.outcomes) {
     const mayFail = failsRequests || count <= requests.count * shareMax(outcome)
     const isKnown = expected.test(outcome) && !notFailed.test(outcome)
     if (isKnown && !mayFail) late.push(`${count} requests failed: ${outcome}`)
   }
-  if (pace === 'too slow') {
+  if (requests.slowestMs > SLOWEST_MAX_MS + ownDelayMs) {
     const slowest = Math.round(requests.slowestMs)
     late.push(`the slowest answer took ${slowest} ms (${requests.slowestWas})`)
   }

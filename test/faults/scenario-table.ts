@@ -11,12 +11,8 @@ export interface Scenario {
   readonly at: DeploymentKind
   /** Whether requests may get a 503 or break during the fault. */
   readonly failsRequests: boolean
-  readonly begin: (deployment: Deployment, sizes: Sizes) => Promise<string | undefined>
+  readonly begin: (deployment: Deployment, idleConnections: number) => Promise<string | undefined>
   readonly end: (deployment: Deployment) => Promise<void>
-}
-
-export interface Sizes {
-  readonly idleConnections: number
 }
 
 const SKEW_SECONDS = 300
@@ -84,7 +80,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     ...{ ...hard, name: 'idle connections' },
-    async begin({ addresses }, { idleConnections }) {
+    async begin({ addresses }, idleConnections) {
       open = await openIdleConnections(addresses, idleConnections)
       return `${open.count} connections`
     },

@@ -12,8 +12,8 @@ import { runSchemathesis } from './schemathesis.ts'
 import { keepSeed, readSeeds } from './seeds.ts'
 import { type Memory, startTarget, type Target } from './target.ts'
 import { toolRequest } from './tool-requests.ts'
-import { mayBeCutOff, type Seen, sendOne, sendPipelined } from './wire.ts'
-import { openWorld, type World } from './world.ts'
+import { mayBeCutOff, type Seen, sendOne } from './wire.ts'
+import { hasSecret, openWorld, type World } from './world.ts'
 
 /** `npm run test:fuzz`: fails for a 5xx, a slow response, unescaped markup, a logged secret or a leak. */
 const { values: options, positionals } = parseArgs({
@@ -23,21 +23,19 @@ const { values: options, positionals } = parseArgs({
     minutes: { type: 'string', default: '4' },
     /** The same seed repeats the requests, except for values that the service issues. */
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    storage: { type: 'string', default: 'sqlite' },
     only: { type: 'string' },
   },
 })
 
 const AT_ONCE = 16
-const PIPELINED_MAX = 6
 const WARM_UP_SHARE = 0.25
 /** Allowed growth of memory after the warm-up, which fills the caches. */
 const HEAP_GROWTH_MAX_BYTES = 32 * 1024 * 1024
 const RSS_GROWTH_MAX_BYTES = 256 * 1024 * 1024
 const FINDINGS_MAX = 20
 const SLOW_ATTEMPTS = 2
-/** The number of requests between two checks that tokens and sessions still work. */
-const REOPEN_EVERY = 1000
+/** The number of requests between two sign-ins, because a request may end the tokens or sessions. */
+const REOPEN_EVERY = 2000
 const REOPEN_TIMEOUT_MS = 10_000
 
 const grammars: Readonly<Record<string, (chance: Chance, world: World) => FuzzRequest>> = {
@@ -54,7 +52,6 @@ interface Run {
   readonly agent: Agent
   readonly findings: string[]
   readonly statuses: Map<string, number>
-  reopened: number
 }
 
 async function main(): Promise<void> {
@@ -62,18 +59,15 @@ async function main(): Promise<void> {
   const endsAt = Date.now() + Number(options.minutes) * 60_000
   const seed = Number(options.seed)
   const findings: string[] = []
-  let run: Run | undefined
-  const hearLine = (line: string) => {
-    const secret = run?.world.secretIn(line)
-    if (secret !== undefined) findings.push(`the log has a secret: ${line.slice(0, 500)}`)
-  }
-  const storage = options.storage === 'postgres' ? 'postgres' : 'sqlite'
-  await using target = await startTarget(storage, hearLine)
+  await using target = await startTarget((line) => {
+    if (hasSecret(line)) findings.push(`the log has a secret: ${line.slice(0, 500)}`)
+  })
   const world = await openWorld(target.url)
   const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE * 2 })
-  run = { target, world, agent, findings, statuses: new Map(), reopened: 0 }
+  const run: Run = { target, world, agent, findings, statuses: new Map() }
 
-  for (const { requests } of readSeeds()) await sendAll(run, requests, makeChance(seed))
+  for (const { requests } of readSeeds())
+    for (const request of requests) await sendAndJudge(run, request, makeChance(seed))
   const warmUp = Math.floor(wanted * WARM_UP_SHARE)
   const halfTime = Date.now() + (endsAt - Date.now()) / 2
   let sent = await fuzz(run, { from: 0, to: warmUp, seed, endsAt: halfTime })
@@ -82,14 +76,7 @@ async function main(): Promise<void> {
   if (target.isAlive()) judgeMemory(before, await target.memory(), findings)
   else findings.push('the process has ended')
   agent.destroy()
-  report(run, { sent, wanted, seed, storage })
-}
-
-/** Signs in again if a request has ended tokens or sessions. Other sign-ins of the run may delay it. */
-async function reopen(run: Run): Promise<void> {
-  if (await run.world.isOpen()) return
-  run.world = await eventually(REOPEN_TIMEOUT_MS, () => openWorld(run.target.url))
-  run.reopened += 1
+  report(run, { sent, wanted, seed })
 }
 
 /** Sends the requests with numbers from `from` up to `to`, several at once. @returns how many were sent */
@@ -102,62 +89,45 @@ async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', nu
   const work = async () => {
     while (next < to && goesOn()) {
       const chance = makeChance(seed * 1_000_003 + next)
-      const count = chance.is(0.1) ? 2 + chance.number(PIPELINED_MAX - 1) : 1
-      const isDue = Math.floor(next / REOPEN_EVERY) < Math.floor((next + count) / REOPEN_EVERY)
-      next += count
-      if (isDue) await reopen(run)
-      const requests = Array.from({ length: count }, () =>
-        grammars[chance.pick(names)]?.(chance, run.world),
-      ).filter((made) => made !== undefined)
-      await sendAll(run, requests, chance)
+      next += 1
+      // Other sign-ins of the run may delay this one.
+      if (next % REOPEN_EVERY === 0)
+        run.world = await eventually(REOPEN_TIMEOUT_MS, () => openWorld(run.target.url))
+      const request = grammars[chance.pick(names)]?.(chance, run.world)
+      if (request) await sendAndJudge(run, request, chance)
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
   return next - from
 }
 
-/** Sends one request, or several on one connection, and stores those that fail as seeds. */
-async function sendAll(run: Run, requests: readonly FuzzRequest[], chance: Chance): Promise<void> {
+/** Sends a request, and stores it as a seed if it fails. */
+async function sendAndJudge(run: Run, request: FuzzRequest, chance: Chance): Promise<void> {
   const { target, world, agent, findings, statuses } = run
-  const ready = requests.map((request) => filled(request, world.valuesFor(chance)))
-  const [single] = ready
+  const ready = filled(request, world.valuesFor(chance))
   try {
-    const answers =
-      ready.length === 1 && single
-        ? [await sendOne(agent, target.url, single)]
-        : await sendPipelined(target.url, ready)
-    for (const [at, seen] of answers.entries()) {
-      statuses.set(String(seen.status), (statuses.get(String(seen.status)) ?? 0) + 1)
-      world.learn(ready[at]?.path ?? '', seen)
-      const wrong = judge(seen)
-      if (wrong !== undefined && (await stillWrong(run, { ready, seen })))
-        keep(findings, wrong, requests)
-    }
+    const seen = await sendOne(agent, target.url, ready)
+    statuses.set(String(seen.status), (statuses.get(String(seen.status)) ?? 0) + 1)
+    world.learn(ready.path, seen)
+    const wrong = judge(seen)
+    if (wrong !== undefined && (await stillWrong(run, ready, seen))) keep(findings, wrong, request)
   } catch (error) {
-    if (!ready.some((request) => mayBeCutOff(request, error))) {
-      keep(findings, `no answer: ${String(error)}`, requests)
-    }
+    if (!mayBeCutOff(ready, error)) keep(findings, `no answer: ${String(error)}`, request)
   }
 }
 
-/** Whether a finding is certain. Repeats slow requests, because a busy machine may be slow once, but a hang repeats. */
-async function stillWrong(
-  { target, agent }: Run,
-  { ready, seen }: { ready: readonly FuzzRequest[]; seen: Seen },
-): Promise<boolean> {
+/** Whether a finding is certain. Repeats a slow request, because a busy machine may be slow once, but a hang repeats. */
+async function stillWrong({ target, agent }: Run, ready: FuzzRequest, seen: Seen) {
   if (seen.status >= 500 || seen.tookMs <= HANG_MS) return true
-  for (let attempt = 0; attempt < SLOW_ATTEMPTS; attempt += 1) {
-    const again = await Promise.all(ready.map((request) => sendOne(agent, target.url, request)))
-    if (again.every(({ tookMs }) => tookMs <= HANG_MS)) return false
-  }
+  for (let attempt = 0; attempt < SLOW_ATTEMPTS; attempt += 1)
+    if ((await sendOne(agent, target.url, ready)).tookMs <= HANG_MS) return false
   return true
 }
 
-function keep(findings: string[], found: string, requests: readonly FuzzRequest[]): void {
-  const file = keepSeed({ found: found.slice(0, 100), requests })
-  const asked = requests.map(({ method, path }) => `${method} ${path.slice(0, 120)}`).join('; ')
+function keep(findings: string[], found: string, request: FuzzRequest): void {
+  const file = keepSeed({ found: found.slice(0, 100), requests: [request] })
   const [what = ''] = found.split('\n')
-  findings.push(`${what}\n    ${asked}\n    ${file}`)
+  findings.push(`${what}\n    ${request.method} ${request.path.slice(0, 120)}\n    ${file}`)
 }
 
 function judgeMemory(before: Memory, after: Memory, findings: string[]): void {
@@ -172,13 +142,11 @@ function judgeMemory(before: Memory, after: Memory, findings: string[]): void {
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
 
 function report(
-  { findings, statuses, reopened }: Run,
-  { sent, wanted, seed, storage }: Record<'sent' | 'wanted' | 'seed', number> & { storage: string },
+  { findings, statuses }: Run,
+  { sent, wanted, seed }: Record<'sent' | 'wanted' | 'seed', number>,
 ): void {
   const counted = [...statuses].sort().map(([status, count]) => `${status}: ${count}`)
-  say(
-    `${sent} requests on ${storage}, seed ${seed}; ${counted.join(', ')}; signed in again ${reopened} times`,
-  )
+  say(`${sent} requests, seed ${seed}; ${counted.join(', ')}`)
   if (sent < wanted) say(`${wanted - sent} were not sent: the time was over, or too much was found`)
   for (const finding of findings) say(`- ${finding}`)
   say(findings.length === 0 ? 'nothing found' : `${findings.length} found`)

@@ -24,7 +24,7 @@ export async function runSchemathesis({ minutes, seed }: Record<'minutes' | 'see
     process.stdout.write(`schemathesis was not run: it ${installed.why}\n`)
     return true
   }
-  await using target = await startTarget('sqlite', () => {})
+  await using target = await startTarget(() => {})
   const token = (await openWorld(target.url)).valuesFor(makeChance(seed))('memberToken')
   const words = [
     ...['run', target.url + paths.openApi, '--no-color', '--seed', String(seed)],

@@ -7,7 +7,6 @@ import type { FuzzRequest } from './request.ts'
 /** Requests that once made the service fail. Each run sends them first. */
 interface Seed {
   readonly found: string
-  /** More than one if they were pipelined on one connection. */
   readonly requests: readonly FuzzRequest[]
 }
 

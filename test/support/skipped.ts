@@ -1,10 +1,14 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+
 import { findProgram, isContinuousIntegration } from './programs.ts'
-import { notesOfRun } from './run-notes.ts'
 
-const notes = notesOfRun('SKIPPED_SUITES_FILE')
-
-// biome-ignore lint/style/noProcessEnv: the command that starts a run chooses its stores
-const { TEST_STORES: chosen = 'sqlite' } = process.env
+// biome-ignore lint/style/noProcessEnv: the first process of a run sets variables for the others
+const variables = process.env
+/** The variable with the path of the file in which the processes of a run record skipped suites. */
+const FILE = 'SKIPPED_SUITES_FILE'
+const { TEST_STORES: chosen = 'sqlite' } = variables
 
 if (!['sqlite', 'servers', 'all'].includes(chosen)) {
   throw new Error(`TEST_STORES is ${chosen}; set it to sqlite, servers or all.`)
@@ -47,14 +51,21 @@ export function askForProgram(context: Mocha.Context, name: string): string {
 /** Skips a suite that this machine cannot run, even in CI. The end of the run reports it. */
 export function skipAndSay(context: Mocha.Context, name: string): never {
   const runnable = context.currentTest ?? context.test
-  notes.add(`${name}\t${runnable?.parent?.fullTitle() ?? runnable?.title ?? 'a test'}`)
+  const line = `${name}\t${runnable?.parent?.fullTitle() ?? runnable?.title ?? 'a test'}\n`
+  appendFileSync(variables[FILE] ?? '/dev/null', line)
   return context.skip()
 }
 
-export const mochaGlobalSetup = notes.begin
+export function mochaGlobalSetup(): void {
+  variables[FILE] = join(mkdtempSync(join(tmpdir(), 'gatehouse-run-')), 'skipped')
+  appendFileSync(variables[FILE], '')
+}
 
 export function mochaGlobalTeardown(): void {
-  for (const [name, skipped] of Map.groupBy(notes.take(), (line) => line.split('\t')[0])) {
+  const file = variables[FILE] ?? ''
+  const lines = new Set(readFileSync(file, 'utf8').split('\n').filter(Boolean))
+  rmSync(dirname(file), { recursive: true })
+  for (const [name, skipped] of Map.groupBy(lines, (line) => line.split('\t')[0])) {
     process.stdout.write(`\n  Skipped, because this machine has no ${name}:\n`)
     for (const line of skipped) process.stdout.write(`    - ${line.split('\t')[1]}\n`)
   }
