@@ -6,7 +6,7 @@ import { endEverything } from '../src/oauth/grants/end-grants.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import { type Answers, makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import { obtain, openAuthorization } from './support/client.ts'
+import { openAuthorization } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { flushing, noor, policyWith, sam } from './support/gatehouse.ts'
 import { mailsWith } from './support/mail-folder.ts'
@@ -89,14 +89,6 @@ forEachDatabase('second factors', (start) => {
     expect(isDone(done)).to.equal(true)
     await person.open(targetOf(done, url))
     expect((await leaving()).deletion_due_at).to.equal(null)
-  })
-
-  it('records that two factors were used, and mails each change', async () => {
-    const { service, url, answers } = account()
-    await obtain(url, { person: answers })
-    const sessions = await rowsOf(service.kysely, 'browser_session', { person_id: 'per_sam' })
-    const acrs = ['urn:gatehouse:password', 'urn:gatehouse:mfa']
-    expect(sessions.map(({ acr }) => acr)).to.have.members(acrs)
     await mailsWith(service, 'An authenticator app was added for your account')
   })
 

@@ -24,9 +24,11 @@ import { sharedService } from './support/storages.ts'
 import { addApp } from './support/two-factors.ts'
 import { encode, type Fields, get } from './support/wire.ts'
 
+const PASSWORD = 'urn:gatehouse:password'
 const PROVIDER = 'urn:gatehouse:identity-provider'
 const CALLBACK = '/sign-in/callback/campus'
 const unmet = 'unmet_authentication_requirements'
+const codeIf = (isMet: boolean) => (isMet ? 'a code' : 'a page')
 
 /** Completes the sign-in page at this URL, and returns where it leads. */
 type SignIn = (person: HeadlessPerson, login: URL) => Promise<URL>
@@ -82,7 +84,7 @@ describe('the parameters of a request about the sign-in', () => {
 
   const byPasswordOnly = async () => byPassword
   for (const { what, start, acr, amr } of [
-    { what: 'a password', start: byPasswordOnly, acr: 'urn:gatehouse:password', amr: ['pwd'] },
+    { what: 'a password', start: byPasswordOnly, acr: PASSWORD, amr: ['pwd'] },
     { what: 'a password and an app', start: byApp, acr: MFA_ACR, amr: ['pwd', 'otp', 'mfa'] },
     { what: 'a passkey', start: byPasskey, acr: MFA_ACR, amr: ['pop', 'user', 'mfa'] },
     { what: 'an identity provider', start: byProvider, acr: PROVIDER, amr: undefined },
@@ -116,7 +118,10 @@ describe('the parameters of a request about the sign-in', () => {
         [{ prompt: 'none' }, 'a code'],
         [{ max_age: '600', prompt: 'none' }, 'a code'],
         [{ acr_values: acr }, 'a code'],
+        // Two factors also meet a password that is not essential.
+        [{ acr_values: PASSWORD }, codeIf(acr !== PROVIDER)],
         [essential(acr), 'a code'],
+        [essential(PASSWORD), codeIf(acr === PASSWORD)],
         [{ login_hint: 'someone@northlight.example' }, 'a code'],
         [{ prompt: 'login' }, 'a page'],
         [{ max_age: '0' }, 'a page'],

@@ -190,8 +190,8 @@ describe('the identity provider of a site', () => {
     await change(setDomains, { domains: '' })
   })
 
-  // [375]
-  it('lets people sign in another way while the provider of their domain is down', async () => {
+  // [319, 375]
+  it('lets people sign in another way while the metadata of their provider names another issuer', async () => {
     await set({ domains: 'northlight.example' })
     const person = makeHeadlessPerson(sam)
     const seen = await follow(person, authorizeUrl(service().url))

@@ -1,11 +1,13 @@
 import {
   createHash,
-  createPrivateKey,
   generateKeyPairSync,
   type KeyObject,
   randomBytes,
   sign,
+  X509Certificate,
 } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 
 import { isoCBOR } from '@simplewebauthn/server/helpers'
 
@@ -21,25 +23,7 @@ const mapOf = (entries: [string | number, Cbor][]) => new Map(entries)
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest()
 
 /** The key and the certificate of a fictitious manufacturer. */
-const attestationKey = createPrivateKey({
-  key: Buffer.from(
-    'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQghZgfItmQc2AOsraf1WUyeIM3eMjqhLGm4/KUGyGChEah' +
-      'RANCAAQS+7QTJXkZPbLvaVEgPrwCb+PYc8SBDuuFnY4NwHflWpKzia8ZLTbnQQulrhJa10eVhq0wau+FUzb2J86HL3sa',
-    'base64',
-  ),
-  ...{ format: 'der', type: 'pkcs8' },
-})
-const certificate = Buffer.from(
-  'MIIB8TCCAZigAwIBAgIUZuzY/47qykclg91Lqw1wJ2S8KiwwCgYIKoZIzj0EAwIwTzELMAkGA1UEBhMCU0UxDTALBgNV' +
-    'BAoMBFRlc3QxIjAgBgNVBAsMGUF1dGhlbnRpY2F0b3IgQXR0ZXN0YXRpb24xDTALBgNVBAMMBFRlc3QwIBcNMjYxMTIz' +
-    'MjEyMTM5WhgPMjEyNjEwMzAyMTIxMzlaME8xCzAJBgNVBAYTAlNFMQ0wCwYDVQQKDARUZXN0MSIwIAYDVQQLDBlBdXRo' +
-    'ZW50aWNhdG9yIEF0dGVzdGF0aW9uMQ0wCwYDVQQDDARUZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEEvu0EyV5' +
-    'GT2y72lRID68Am/j2HPEgQ7rhZ2ODcB35VqSs4mvGS0250ELpa4SWtdHlYatMGrvhVM29ifOhy97GqNQME4wHQYDVR0O' +
-    'BBYEFNHB3+x+FdqI70iSGWWvPH3JlwsiMB8GA1UdIwQYMBaAFNHB3+x+FdqI70iSGWWvPH3JlwsiMAwGA1UdEwEB/wQC' +
-    'MAAwCgYIKoZIzj0EAwIDRwAwRAIgQdHSt7D/zmzUsEoQjF4ujLtXuchFZusZnwliuZx4gioCIHlOpU4mt4BvWOx8sIx0' +
-    'sv4jBpCYBpK3kliRjJt0rkMg',
-  'base64',
-)
+const manufacturer = readFileSync(join(import.meta.dirname, '../data/attestation.pem'))
 
 /** False values for a response. */
 export interface Lies {
@@ -49,9 +33,8 @@ export interface Lies {
   readonly challenge?: string
   readonly flags?: number
   readonly counter?: number
+  /** The format of an attestation with a certificate. */
   readonly format?: string
-  /** Whether a certificate attests the passkey. */
-  readonly certified?: boolean
 }
 
 const [PRESENT, VERIFIED, ATTESTED] = [1, 4, 64]
@@ -100,10 +83,11 @@ export function makeAuthenticator(origin: string, made?: Made) {
       const authData = data(PRESENT | VERIFIED | ATTESTED, lies, more)
       const clientDataJSON = clientData({ ...options, type: 'webauthn.create' }, lies)
       const signed = Buffer.concat([authData, sha256(clientDataJSON)])
-      const attested = { alg: -7, sig: sign('sha256', signed, attestationKey), x5c: [certificate] }
+      const x5c = [new X509Certificate(manufacturer).raw]
+      const attested = { alg: -7, sig: sign('sha256', signed, manufacturer), x5c }
       const attestation = mapOf([
         ['fmt', lies.format ?? 'none'],
-        ['attStmt', mapOf(lies.certified ? Object.entries(attested) : [])],
+        ['attStmt', mapOf(lies.format ? Object.entries(attested) : [])],
         ['authData', authData],
       ])
       const attestationObject = Buffer.from(isoCBOR.encode(attestation))
