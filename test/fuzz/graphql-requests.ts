@@ -17,8 +17,8 @@ import {
 import { paths } from '../../src/platform/http/paths.ts'
 import type { Chance } from './chance.ts'
 import { mostlyBearer } from './oauth-requests.ts'
-import { bytesOf, type FuzzRequest, place } from './request.ts'
-import { bodyHeaders, damaged, encoded, furtherHeaders, oddText } from './texts.ts'
+import { type FuzzRequest, place } from './request.ts'
+import { damaged, encoded, oddText, opened, posted } from './texts.ts'
 
 export type Schemas = Readonly<Record<'member' | 'admin', GraphQLSchema>>
 
@@ -26,22 +26,12 @@ export function graphqlRequest(chance: Chance, schemas: Schemas): FuzzRequest {
   const isMember = chance.is(0.5)
   const path = isMember ? paths.graphql : paths.adminGraphql
   const document = documentOf(chance, isMember ? schemas.member : schemas.admin)
-  const bearer = mostlyBearer(chance, place(isMember ? 'memberToken' : 'operatorToken'))
+  const headers = mostlyBearer(chance, place(isMember ? 'memberToken' : 'operatorToken'))
   if (chance.is(0.1)) {
     const query = `query=${encoded(chance, document)}&variables=${encoded(chance, oddText(chance))}`
-    return {
-      method: chance.pick(['GET', 'GET', 'HEAD']),
-      path: `${path}?${query}`,
-      headers: [...bearer, ...furtherHeaders(chance)],
-    }
+    return opened(chance, `${path}?${query}`, headers)
   }
-  const text = bytesOf(JSON.stringify(bodyOf(chance, document)))
-  return {
-    method: chance.is(0.98) ? 'POST' : chance.pick(['PUT', 'DELETE', 'OPTIONS']),
-    path,
-    headers: [...bodyHeaders(chance, 'application/json'), ...bearer, ...furtherHeaders(chance)],
-    body: chance.is(0.06) ? damaged(chance, text) : text,
-  }
+  return posted(chance, path, { json: bodyOf(chance, document), headers })
 }
 
 function bodyOf(chance: Chance, query: string): unknown {

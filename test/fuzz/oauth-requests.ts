@@ -8,20 +8,19 @@ import {
 } from '../support/client.ts'
 import { notes } from '../support/gatehouse.ts'
 import { ASSERTION_TYPE } from '../support/proofs.ts'
+import { basic } from '../support/wire.ts'
 import type { Chance } from './chance.ts'
 import { type FuzzRequest, headerBytes, place } from './request.ts'
-import { bodyHeaders, damaged, formOf, furtherHeaders, mostly, oddText, SECRET } from './texts.ts'
+import { chosen, type Entries, formOf, mostly, oddText, opened, posted, SECRET } from './texts.ts'
 
-type Fields = (readonly [name: string, value: string])[]
-
-const scopes = [
+const scope = [
   ...['openid', 'openid profile email account:read account:write', 'account:read'],
   ...['openid courses:read', 'openid account:read courses:read'],
 ]
 const tokens = (['memberToken', 'operatorToken', 'refreshToken', 'idToken', 'code'] as const).map(
   place,
 )
-const resources = ['', '/mcp', '/', '/member/graphql'].map((path) => place('url') + path)
+const resource = ['', '/mcp', '/', '/member/graphql'].map((path) => place('url') + path)
 const asNotes = { client_id: notes.clientId, redirect_uri: notes.redirectUri }
 const asLoopback = { client_id: place('client'), redirect_uri: 'http://127.0.0.1:9/callback' }
 
@@ -33,102 +32,88 @@ export function oauthRequest(chance: Chance): FuzzRequest {
   return make(chance)
 }
 
-/** Parameters of an authorization request; most are valid, so that requests reach the pages. */
-function authorizationFields(chance: Chance): Fields {
-  const odd = chance.pick([0, 0, 0.05, 0.2])
-  const client = chance.is(0.7) ? asNotes : chance.pick([asPortal, asClaude, asLoopback])
-  const fields: Fields = [
-    ['response_type', mostly(chance, ['code'], odd)],
-    ['client_id', mostly(chance, [client.client_id], odd)],
-    ['redirect_uri', mostly(chance, [client.redirect_uri], odd)],
-    ['scope', mostly(chance, scopes, odd)],
-    ['resource', mostly(chance, resources, odd)],
-    ['code_challenge', mostly(chance, [codeChallenge], odd)],
-    ['code_challenge_method', mostly(chance, ['S256'], odd)],
-    ['state', chance.is(0.3) ? oddText(chance) : 'x'],
-  ]
-  for (const name of [...known.keys(), ...unknown]) {
-    if (chance.is(0.08)) fields.push([name, mostly(chance, known.get(name) ?? ['x'], 0.5)])
-  }
-  return fields
+const required = {
+  ...{ response_type: ['code'], scope, resource },
+  ...{ code_challenge: [codeChallenge], code_challenge_method: ['S256'] },
+}
+const optional: Readonly<Record<string, readonly string[]>> = {
+  prompt: ['none', 'login', 'consent', 'select_account', 'none login'],
+  max_age: ['0', '1', '3600'],
+  response_mode: ['query', 'fragment', 'form_post'],
+  id_token_hint: [place('idToken')],
+  request_uri: [place('requestUri'), 'urn:ietf:params:oauth:request_uri:x'],
+  claims: ['{"id_token":{"sub":null}}', '{"userinfo":{"email":{"essential":true}}}'],
+  client_secret: [SECRET],
+  ...{ nonce: ['x'], login_hint: ['x'], ui_locales: ['x'], acr_values: ['x'], display: ['x'] },
+  ...{ request: ['x'], dpop_jkt: ['x'], registration: ['x'] },
 }
 
-const known = new Map(
-  Object.entries({
-    prompt: ['none', 'login', 'consent', 'select_account', 'none login'],
-    max_age: ['0', '1', '3600'],
-    response_mode: ['query', 'fragment', 'form_post'],
-    id_token_hint: [place('idToken')],
-    request_uri: [place('requestUri'), 'urn:ietf:params:oauth:request_uri:x'],
-    claims: ['{"id_token":{"sub":null}}', '{"userinfo":{"email":{"essential":true}}}'],
-    client_secret: [SECRET],
-  }),
-)
-const unknown = [
-  ...['nonce', 'login_hint', 'ui_locales', 'acr_values', 'display', 'request', 'dpop_jkt'],
-  'registration',
-]
+/** Returns parameters of an authorization request. Most are valid, so that requests reach the pages. */
+function authorizationFields(chance: Chance): Entries {
+  const odd = chance.pick([0, 0, 0.05, 0.2])
+  const { client_id, redirect_uri } = chance.is(0.7)
+    ? asNotes
+    : chance.pick([asPortal, asClaude, asLoopback])
+  const added = Object.entries(optional).filter(() => chance.is(0.08))
+  return [
+    ...chosen(chance, { ...required, client_id: [client_id], redirect_uri: [redirect_uri] }, odd),
+    ['state', chance.is(0.3) ? oddText(chance) : 'x'],
+    ...chosen(chance, Object.fromEntries(added), 0.5),
+  ]
+}
 
 function authorization(chance: Chance): FuzzRequest {
   const query = formOf(chance, authorizationFields(chance))
   const cookies = chance.is(0.6) ? ['Cookie', place('memberSession')] : []
-  const headers = ['Accept', 'text/html', ...cookies, ...furtherHeaders(chance)]
-  if (chance.is(0.15)) return posted(chance, paths.authorization, { body: query, headers })
-  return {
-    method: chance.is(0.97) ? 'GET' : chance.pick(['HEAD', 'PUT', 'OPTIONS', 'DELETE']),
-    path: `${paths.authorization}?${query}`,
-    headers,
-  }
+  const headers = ['Accept', 'text/html', ...cookies]
+  return chance.is(0.15)
+    ? posted(chance, paths.authorization, { body: query, headers })
+    : opened(chance, `${paths.authorization}?${query}`, headers)
 }
 
-function authentication(chance: Chance): { fields: Fields; headers: string[] } {
-  const { client_id: portal, client_secret: secret } = asPortal
-  const posted = (client_id: string, client_secret: string) => ({
-    fields: Object.entries({ client_id, client_secret }),
-    headers: [],
-  })
-  const basic = (pair: string) => ({
-    fields: [],
-    headers: ['Authorization', `Basic ${Buffer.from(pair).toString('base64')}`],
-  })
-  const open = () => ({ fields: Object.entries({ client_id: notes.clientId }), headers: [] })
-  return chance.pick<() => { fields: Fields; headers: string[] }>([
-    ...[open, open, open],
-    () => posted(portal, secret),
-    () => posted(asResourceServer.client_id, asResourceServer.client_secret),
-    () => basic(`${portal}:${secret}`),
-    () => posted(portal, SECRET),
-    () => basic(oddText(chance)),
-    () => posted(oddText(chance), oddText(chance)),
-    () => ({
-      fields: Object.entries({
-        client_id: portal,
-        client_assertion_type: mostly(chance, [ASSERTION_TYPE]),
-        client_assertion: mostly(chance, ['a.b.c', place('idToken')]),
-      }),
-      headers: [],
-    }),
-  ])()
+/** Returns the fields or the header by which a client authenticates. */
+function authentication(chance: Chance): { fields: Entries; headers: readonly string[] } {
+  const { client_id, client_secret } = asPortal
+  const odd = oddText(chance)
+  if (chance.is(0.2)) {
+    const headers = ['Authorization', `Basic ${Buffer.from(odd).toString('base64')}`]
+    return { fields: [], headers: chance.is(0.5) ? headers : basic(client_id, client_secret) }
+  }
+  const { client_id: server, client_secret: secret } = asResourceServer
+  const assertion = {
+    client_assertion_type: mostly(chance, [ASSERTION_TYPE]),
+    client_assertion: mostly(chance, ['a.b.c', place('idToken')]),
+  }
+  const fields = chance.pick<Record<string, string>>([
+    ...Array(3).fill({ client_id: notes.clientId }),
+    ...[
+      { client_id, client_secret },
+      { client_id: server, client_secret: secret },
+    ],
+    ...[
+      { client_id, client_secret: SECRET },
+      { client_id: odd, client_secret: odd },
+    ],
+    { client_id, ...assertion },
+  ])
+  return { fields: Object.entries(fields), headers: [] }
 }
 
 function token(chance: Chance): FuzzRequest {
   const { fields, headers } = authentication(chance)
   const odd = chance.pick([0, 0.1, 0.3])
+  const { redirectUri } = notes
   const grant = chance.is(0.5)
     ? {
-        grant_type: mostly(chance, ['authorization_code'], odd),
-        code: mostly(chance, [place('code')], odd),
-        redirect_uri: mostly(chance, [notes.redirectUri], odd),
-        code_verifier: mostly(chance, [codeVerifier], odd),
-        resource: mostly(chance, resources, odd),
+        ...{ grant_type: ['authorization_code'], code: [place('code')], resource },
+        ...{ redirect_uri: [redirectUri], code_verifier: [codeVerifier] },
       }
     : {
-        grant_type: mostly(chance, ['refresh_token'], odd),
-        refresh_token: mostly(chance, [place('refreshToken')], odd),
-        ...(chance.is(0.4) && { scope: mostly(chance, scopes) }),
-        ...(chance.is(0.4) && { resource: mostly(chance, resources) }),
+        ...{ grant_type: ['refresh_token'], refresh_token: [place('refreshToken')] },
+        ...(chance.is(0.4) && { scope }),
+        ...(chance.is(0.4) && { resource }),
       }
-  const body = formOf(chance, [...Object.entries(grant), ...fields])
+  const body = formOf(chance, [...chosen(chance, grant, odd), ...fields])
   return posted(chance, paths.token, { body, headers })
 }
 
@@ -136,25 +121,21 @@ function aboutToken(chance: Chance): FuzzRequest {
   const { fields, headers } = authentication(chance)
   // A valid revocation would end tokens that other requests need.
   const path = chance.is(0.8) ? paths.introspection : paths.revocation
-  const value = path === paths.revocation ? oddText(chance) : mostly(chance, tokens)
-  const body = formOf(chance, [
-    ['token', value],
-    ['token_type_hint', mostly(chance, ['access_token', 'refresh_token'])],
-    ...fields,
-  ])
+  const about = {
+    token: path === paths.revocation ? [oddText(chance)] : tokens,
+    token_type_hint: ['access_token', 'refresh_token'],
+  }
+  const body = formOf(chance, [...chosen(chance, about), ...fields])
   return posted(chance, path, { body, headers })
 }
 
 function userinfo(chance: Chance): FuzzRequest {
-  const headers = [...mostlyBearer(chance), ...furtherHeaders(chance)]
+  const headers = mostlyBearer(chance)
   const form = () => formOf(chance, [['access_token', mostly(chance, tokens)]])
-  const query = chance.is(0.1) ? `?${form()}&schema=openid` : ''
-  if (chance.is(0.3)) return posted(chance, paths.userinfo + query, { body: form(), headers })
-  return {
-    method: chance.is(0.95) ? 'GET' : chance.pick(['HEAD', 'PUT', 'DELETE', 'OPTIONS']),
-    path: paths.userinfo + query,
-    headers,
-  }
+  const path = paths.userinfo + (chance.is(0.1) ? `?${form()}&schema=openid` : '')
+  return chance.is(0.3)
+    ? posted(chance, path, { body: form(), headers })
+    : opened(chance, path, headers)
 }
 
 /** Returns an Authorization header, which is usually valid. */
@@ -171,40 +152,32 @@ export function mostlyBearer(chance: Chance, right: string = place('memberToken'
 
 function pushed(chance: Chance): FuzzRequest {
   const { fields, headers } = authentication(chance)
-  const body = formOf(chance, [
-    ...authorizationFields(chance).filter(([name]) => name !== 'client_id'),
-    ...fields,
-  ])
+  const asked = authorizationFields(chance).filter(([name]) => name !== 'client_id')
+  const body = formOf(chance, [...asked, ...fields])
   return posted(chance, planPaths.pushedAuthorization, { body, headers })
 }
 
+const back = 'https://notes.example/signed-out'
+const signOut = {
+  ...{ id_token_hint: [place('idToken')], client_id: [notes.clientId], state: ['x'] },
+  post_logout_redirect_uri: [back],
+}
+
+/** Sends no cookie, so that no session ends. */
 function endSession(chance: Chance): FuzzRequest {
-  const query = formOf(chance, [
-    ['id_token_hint', mostly(chance, [place('idToken')])],
-    ['client_id', mostly(chance, [notes.clientId])],
-    ['post_logout_redirect_uri', mostly(chance, ['https://notes.example/signed-out'])],
-    ['state', oddText(chance)],
-  ])
-  // Send no cookie, so that no session ends.
-  const form = { body: query, headers: ['Accept', 'text/html'] }
-  if (chance.is(0.2))
-    return posted(chance, paths.endSession + chance.pick(['', '/confirm', '/success']), form)
-  return {
-    method: 'GET',
-    path: `${paths.endSession}${chance.pick(['', '', '/success'])}?${query}`,
-    headers: ['Accept', 'text/html', ...furtherHeaders(chance)],
-  }
+  const query = formOf(chance, chosen(chance, signOut))
+  const headers = ['Accept', 'text/html']
+  const path = paths.endSession + chance.pick(['', '', '/confirm', '/success'])
+  return chance.is(0.2)
+    ? posted(chance, path, { body: query, headers })
+    : opened(chance, `${path}?${query}`, headers)
 }
 
 function forwardAuth(chance: Chance): FuzzRequest {
-  const credentials = btoa(`${asResourceServer.client_id}:${asResourceServer.client_secret}`)
-  const proxy = ['X-Forward-Auth-Client', chance.is(0.8) ? `Basic ${credentials}` : 'x']
-  const query = chance.is(0.5) ? `?${formOf(chance, [['scope', mostly(chance, scopes)]])}` : ''
-  return {
-    method: chance.pick(['GET', 'POST', 'HEAD', 'PUT']),
-    path: `${paths.forwardAuth}${query}`,
-    headers: [...proxy, ...mostlyBearer(chance), ...furtherHeaders(chance)],
-  }
+  const [, credentials = ''] = basic(asResourceServer.client_id, asResourceServer.client_secret)
+  const proxy = ['X-Forward-Auth-Client', chance.is(0.8) ? credentials : 'x']
+  const query = chance.is(0.5) ? `?${formOf(chance, chosen(chance, { scope }))}` : ''
+  return opened(chance, paths.forwardAuth + query, [...proxy, ...mostlyBearer(chance)])
 }
 
 const redirectUris =
@@ -222,26 +195,5 @@ function registration(chance: Chance): FuzzRequest {
   }
   for (const name of [...registrationFields.split(' '), odd])
     if (chance.is(0.1)) body[name] = value()
-  const text = Buffer.from(JSON.stringify(body)).toString('latin1')
-  return {
-    method: chance.is(0.96) ? 'POST' : chance.pick(['GET', 'OPTIONS', 'PUT']),
-    path: paths.registration,
-    headers: [...bodyHeaders(chance, 'application/json'), ...furtherHeaders(chance)],
-    body: chance.is(0.2) ? damaged(chance, text) : text,
-  }
-}
-
-export function posted(
-  chance: Chance,
-  path: string,
-  { body, headers }: { body: string; headers: readonly string[] },
-): FuzzRequest {
-  const others = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']
-  const type = bodyHeaders(chance, 'application/x-www-form-urlencoded')
-  return {
-    method: chance.is(0.97) ? 'POST' : chance.pick(others),
-    path,
-    headers: [...type, ...headers, ...furtherHeaders(chance)],
-    body: chance.is(0.05) ? damaged(chance, body) : body,
-  }
+  return posted(chance, paths.registration, { json: body, headers: [] })
 }

@@ -1,9 +1,17 @@
 import { addressOf, enginePages, pages, paths } from '../../src/platform/http/paths.ts'
 import { asPortal } from '../support/client.ts'
 import type { Chance } from './chance.ts'
-import { posted } from './oauth-requests.ts'
 import { bytesOf, type FuzzRequest, type Given, place } from './request.ts'
-import { damaged, formOf, furtherHeaders, mostly, oddText, SECRET } from './texts.ts'
+import {
+  damaged,
+  formOf,
+  furtherHeaders,
+  mostly,
+  oddText,
+  opened,
+  posted,
+  SECRET,
+} from './texts.ts'
 
 const addresses = [...Object.values(pages), ...Object.values(enginePages)]
 
@@ -16,15 +24,14 @@ export function pageRequest(chance: Chance): FuzzRequest {
   const path = chance.is(0.03) ? damaged(chance, pathOf(chance, pattern)) : pathOf(chance, pattern)
   const who = chance.is(0.75) ? 'operator' : chance.pick(['member', 'nobody'] as const)
   const session = who === 'nobody' ? [] : ['Cookie', place(`${who}Session` as Given)]
-  const headers = ['Accept', 'text/html', ...session, ...furtherHeaders(chance)]
+  const headers = ['Accept', 'text/html', ...session]
   if (chance.is(0.55)) {
     const parameters = {
       after: mostly(chance, [place('cursor')], 0.6),
       ...{ error: oddText(chance), state: oddText(chance), code: place('code') },
     }
     const query = chance.is(0.3) ? `?${formOf(chance, Object.entries(parameters))}` : ''
-    const method = chance.is(0.96) ? 'GET' : chance.pick(['HEAD', 'PUT', 'DELETE', 'OPTIONS'])
-    return { method, path: targetOf(path) + query, headers }
+    return opened(chance, targetOf(path) + query, headers)
   }
   const form = who === 'nobody' ? oddText(chance) : place(`${who}Form` as Given)
   // Authorization and token requests need the member's session, so the member must not sign out.
@@ -41,8 +48,8 @@ function interactionRequest(chance: Chance): FuzzRequest {
     : encodeURIComponent(oddText(chance).toWellFormed())
   const path = targetOf(`/interaction/${uid}/${step}${chance.is(0.1) ? '/cancel' : ''}`)
   const cookie = chance.is(0.85) ? ['Cookie', place('interactionCookie')] : []
-  const headers = ['Accept', 'text/html', ...cookie, ...furtherHeaders(chance)]
-  if (chance.is(0.5)) return { method: 'GET', path, headers }
+  const headers = ['Accept', 'text/html', ...cookie]
+  if (chance.is(0.5)) return opened(chance, path, headers)
   const body = formOf(chance, [
     ['csrf', mostly(chance, [place('interactionForm')], 0.15)],
     // Mostly without a password, because hashing a password takes long.

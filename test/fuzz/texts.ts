@@ -1,5 +1,5 @@
 import type { Chance } from './chance.ts'
-import { bytesOf, headerBytes } from './request.ts'
+import { bytesOf, type FuzzRequest, headerBytes } from './request.ts'
 
 /** Must never appear unescaped in a page. */
 export const MARKUP = `mk7"'><u mk7>`
@@ -46,11 +46,19 @@ export function encoded(chance: Chance, text: string): string {
   return chance.is(0.02) ? percent.replaceAll('%', '%25') : percent
 }
 
-/** Encodes a form or query. May drop, repeat or add fields. */
-export function formOf(
+export type Entries = readonly (readonly [name: string, value: string])[]
+
+/** Chooses a value for each field: a valid one, or odd text with the probability `odd`. */
+export function chosen(
   chance: Chance,
-  fields: readonly (readonly [name: string, value: string])[],
-): string {
+  fields: Readonly<Record<string, readonly string[]>>,
+  odd?: number,
+): Entries {
+  return Object.entries(fields).map(([name, right]) => [name, mostly(chance, right, odd)])
+}
+
+/** Encodes a form or query. May drop, repeat or add fields. */
+export function formOf(chance: Chance, fields: Entries): string {
   const kept = fields.filter(() => !chance.is(0.08))
   if (chance.is(0.1) && kept.length > 0) kept.push(chance.pick(kept))
   if (chance.is(0.1)) kept.push([oddText(chance), oddText(chance)])
@@ -72,7 +80,30 @@ export function damaged(chance: Chance, bytes: string): string {
   return letters.join('')
 }
 
-export function bodyHeaders(chance: Chance, type: string): string[] {
+/** Returns a request that usually is a GET. */
+export function opened(chance: Chance, path: string, headers: readonly string[]): FuzzRequest {
+  const method = chance.is(0.96) ? 'GET' : chance.pick(['HEAD', 'PUT', 'DELETE', 'OPTIONS', 'POST'])
+  return { method, path, headers: [...headers, ...furtherHeaders(chance)] }
+}
+
+/** Returns a request that usually is a POST, with a form or JSON. */
+export function posted(
+  chance: Chance,
+  path: string,
+  { headers, ...content }: { headers: readonly string[] } & ({ body: string } | { json: unknown }),
+): FuzzRequest {
+  const isForm = 'body' in content
+  const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json'
+  const body = isForm ? content.body : bytesOf(JSON.stringify(content.json))
+  return {
+    method: chance.is(0.97) ? 'POST' : chance.pick(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']),
+    path,
+    headers: [...bodyHeaders(chance, type), ...headers, ...furtherHeaders(chance)],
+    body: chance.is(0.05) ? damaged(chance, body) : body,
+  }
+}
+
+function bodyHeaders(chance: Chance, type: string): string[] {
   const said = chance.is(0.93) ? type : chance.pick(bodyTypes)
   const charset = chance.is(0.05) ? `; charset=${chance.pick(charsets)}` : ''
   const coding = chance.is(0.02) ? ['Content-Encoding', chance.pick(codings)] : []

@@ -2,8 +2,8 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { eras, messageOf } from '../support/mcp.ts'
 import type { Chance } from './chance.ts'
 import { mostlyBearer } from './oauth-requests.ts'
-import { bytesOf, type FuzzRequest, headerBytes, place } from './request.ts'
-import { bodyHeaders, damaged, furtherHeaders, oddText } from './texts.ts'
+import { type FuzzRequest, headerBytes, place } from './request.ts'
+import { oddText, posted } from './texts.ts'
 
 export interface ListedTool {
   readonly name: string
@@ -30,21 +30,16 @@ export function toolRequest(chance: Chance, tools: readonly ListedTool[]): FuzzR
   const method = chance.is(0.97) ? chance.pick(methods) : oddText(chance)
   const { message, headers } = messageOf(method, chance.pick(eras), paramsOf(chance, method, tools))
   const changed = chance.is(0.15) ? { ...message, ...oddMember(chance) } : message
-  const batch = chance.is(0.02) ? [changed, changed] : changed
-  const text = bytesOf(JSON.stringify(batch))
+  const json = chance.is(0.02) ? [changed, changed] : changed
   const kept = Object.entries(headers).filter(([key]) => key !== 'content-type' && !chance.is(0.05))
-  return {
-    method: chance.is(0.96) ? 'POST' : chance.pick(['GET', 'DELETE', 'PUT', 'HEAD', 'OPTIONS']),
-    path: chance.pick([paths.mcp, paths.mcp, paths.mcpMember, paths.mcpAdmin]),
+  return posted(chance, chance.pick([paths.mcp, paths.mcp, paths.mcpMember, paths.mcpAdmin]), {
+    json,
     headers: [
-      ...bodyHeaders(chance, 'application/json'),
       ...['Accept', 'application/json, text/event-stream'],
       ...kept.flatMap(([name, value]) => [name, headerBytes(value)]),
       ...mostlyBearer(chance, chance.pick([place('memberToken'), place('operatorToken')])),
-      ...furtherHeaders(chance),
     ],
-    body: chance.is(0.05) ? damaged(chance, text) : text,
-  }
+  })
 }
 
 function oddMember(chance: Chance): Record<string, unknown> {
