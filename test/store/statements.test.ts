@@ -17,15 +17,6 @@ import { eventually } from '../support/programs.ts'
 import { sharedProgram } from '../support/skipped.ts'
 
 withEveryDatabase('A compiled statement', (open) => {
-  it('reads what was written, and returns how many rows it wrote', async () => {
-    await using database = await open()
-    const { read, write } = settings(database)
-    expect((await write({ name: 'a', value: '1' })).numAffectedRows).to.equal(1n)
-    const { rows } = await read({ name: 'a' })
-    expect(rows).to.deep.equal([{ name: 'a', value: '1', updated_at: 1 }])
-    expect((await read({ name: 'b' })).rows).to.deep.equal([])
-  })
-
   it('is no part of an open transaction', async () => {
     await using database = await open()
     const { read, write } = settings(database)
