@@ -151,19 +151,6 @@ describe('forward auth', () => {
     }
   })
 
-  it('refuses a disabled or deleted resource server at the next request', async () => {
-    await using changing = await startService()
-    const headers = [...asProxy, ...bearer((await obtain(changing.url)).access_token)]
-    for (const column of ['disabled_at', 'deleted_at'] as const) {
-      expect((await ask(headers, '', changing.url)).status).to.equal(200)
-      const ofServer = { client_id: resourceServer.clientId }
-      await change(changing.kysely, 'oauth_application', ofServer, { [column]: 1 })
-      const refused = await ask(headers, '', changing.url)
-      expect(refusalOf(refused), column).to.equal('400 invalid_client')
-      await change(changing.kysely, 'oauth_application', ofServer, { [column]: null })
-    }
-  })
-
   it('refuses a token that is bound to a key, because a proxy shows no proof (RFC 9449 §7)', () => {
     const proxy = { clientId: 'rs', origin: 'resource_server', state: 'active' } as const
     const asked = { ...proxy, authMethod: 'client_secret_post' } as const

@@ -276,10 +276,7 @@ withDatabases('grants and applications', (open) => {
   it('narrowing or deleting an application ends its grants, with an event for each change', async () => {
     const store = makeApplicationStore(database)
     const entry = entryOf({ authMethod: 'client_secret_post' })
-    const { clientId, secret, app } = await create(entry)
-    expect(await findApplication(database.kysely, 'elsewhere', clientId)).to.equal(undefined)
-    expect(app.secrets.map(({ hint }) => hint)).to.deep.equal([secret?.slice(-4)])
-
+    const { clientId, app } = await create(entry)
     await save({ clientId, ...allowing(...entry.scopes) }, { clientId, id: 'g2' })
     expect(idsOf(await store.update(app, entryOf({ scopes: [] }), actor))).to.deep.equal(['g1'])
     await store.setEnabled(app, false, actor)
@@ -301,10 +298,6 @@ withDatabases('grants and applications', (open) => {
     const [known, ...others] = await listAssistantApplications(database.kysely, 'north')
     expect(known).to.include({ assistant: 'claude', isDisabled: false })
     expect(others).to.deep.equal([])
-
-    await store.remove(await findApp(known?.clientId), actor)
-    expect(await listAssistantApplications(database.kysely, 'north')).to.deep.equal([])
-    await create(entry)
   })
 
   it('an application has two live secrets at most, also after three requests at once', async () => {

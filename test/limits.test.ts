@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import fc from 'fast-check'
@@ -33,6 +32,7 @@ import { byAssertion, giveKey, signAssertion } from './support/proofs.ts'
 import { startRedis } from './support/redis.ts'
 import { limitRows } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
+import { shared } from './support/shared.ts'
 import { describeOnServers, requireProgram } from './support/skipped.ts'
 import { postgresWithDemo, sharedService } from './support/storages.ts'
 import { basic, FORM, get, postForm, send } from './support/wire.ts'
@@ -126,13 +126,12 @@ describe('limits: counts in one process', () => {
   })
 })
 
-function processesSuite(open: (context: Mocha.Context) => Promise<SharedStore>): void {
+function processesSuite(store: () => SharedStore): void {
   const policy = withLimits({ userinfoPerPersonMax: 32 })(configured)
   const make = (shared: SharedCounts) => makeLimits({ policy, shared, now: Date.now })
 
-  it('share their counts in one exchange', async function () {
-    await using store = await open(this)
-    const [one, two] = [make(store.shared), make(store.shared)]
+  it('share their counts in one exchange', async () => {
+    const [one, two] = [make(store().shared), make(store().shared)]
     for (const limits of [one, two]) {
       for (let turn = 0; turn < 16; turn += 1)
         expect(limits.take('userinfo', 'p')).to.equal(undefined)
@@ -147,9 +146,8 @@ function processesSuite(open: (context: Mocha.Context) => Promise<SharedStore>):
     expect(two.exceeded('userinfo', 'q')).to.equal(undefined)
   })
 
-  it('count expensive actions together at once, and admit exactly the maximum', async function () {
-    await using store = await open(this)
-    const processes = [make(store.shared), make(store.shared)]
+  it('count expensive actions together at once, and admit exactly the maximum', async () => {
+    const processes = [make(store().shared), make(store().shared)]
     const max = configured.registration.registrationsPerAddressMax
     const asked = Array.from({ length: max + 20 }, (_, turn) =>
       processes[turn % 2]?.takeTogether('registrations', address),
@@ -158,11 +156,10 @@ function processesSuite(open: (context: Mocha.Context) => Promise<SharedStore>):
     expect(free).to.have.length(max)
   })
 
-  it('start again when the window of the store has ended', async function () {
-    await using store = await open(this)
+  it('start again when the window of the store has ended', async () => {
     const registration = { registrationsPerAddressMax: 1, registrationWindowSeconds: 1 }
     const short = policyWith({ registration })(policy)
-    const limits = makeLimits({ policy: short, shared: store.shared, now: Date.now })
+    const limits = makeLimits({ policy: short, shared: store().shared, now: Date.now })
     expect(await limits.takeTogether('registrations', 'x')).to.equal(undefined)
     expect((await limits.takeTogether('registrations', 'x'))?.waitSeconds).to.equal(1)
     await delay(1100)
@@ -179,8 +176,8 @@ const sharedIn = (stores: { database: Database; redis?: Redis }): SharedCounts =
 }
 
 describeOnServers('limits: two processes with Redis', () => {
-  processesSuite(async (context) => {
-    const server = await startRedis(requireProgram(context, 'redis-server'))
+  const store = shared(async function () {
+    const server = await startRedis(requireProgram(this, 'redis-server'))
     const redis = new Redis(server.port, '127.0.0.1')
     return {
       shared: sharedIn({ database: { engine: 'sqlite' } as Database, redis }),
@@ -190,17 +187,19 @@ describeOnServers('limits: two processes with Redis', () => {
       },
     }
   })
+  processesSuite(store)
 })
 
 describeOnServers('limits: two processes with PostgreSQL', () => {
-  processesSuite(async (context) => {
-    const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(context, 'postgres'))
+  const store = shared(async function () {
+    const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
     const database = await openDatabase({ kind: 'postgres', url, connectionsMax: 4 }, patiently)
     return {
       shared: sharedIn({ database }),
       [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
     }
   })
+  processesSuite(store)
 })
 
 it('limits: an unavailable store lifts no limit and delays no request', async () => {
@@ -289,15 +288,12 @@ describe('limits: 429', () => {
     const wrong = { method: 'POST', path: paths.token, headers: FORM, body: 'a=b' }
     await send(service.url, wrong)
     await send(service.url, wrong)
-    const { hostname, port } = new URL(service.url)
-    const socket = connect(Number(port), hostname)
-    socket.write(
-      `POST ${paths.token} HTTP/1.1\r\nHost: ${hostname}\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n`,
-    )
-    const { promise, resolve } = Promise.withResolvers<string>()
-    socket.once('data', (data) => resolve(String(data)))
-    expect(await promise).to.match(/^HTTP\/1\.1 429 /)
-    socket.destroy()
+    const type = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '1000' }
+    const withoutBody = request(service.url + paths.token, { method: 'POST', headers: type })
+    withoutBody.flushHeaders()
+    const [response] = (await once(withoutBody, 'response')) as [IncomingMessage]
+    expect(response.statusCode).to.equal(429)
+    withoutBody.destroy()
   })
 
   it('counts by client address behind a trusted proxy only, and by IPv6 /64 [212]', async () => {

@@ -215,7 +215,7 @@ describe('Client ID Metadata Documents', () => {
       expect(await test.introspect(ours)).to.deep.equal(inactive)
       expect(await test.introspect(theirs)).to.include({ active: true })
       expect(await test.refused(read)).to.include('access_denied')
-      // The platform cannot lift the block of a site.
+      // An approval for all sites does not lift the block of one site.
       await test.review('approved')
       expect(await test.introspect(ours)).to.deep.equal(inactive)
     })
@@ -437,7 +437,7 @@ async function advertised(url: string): Promise<unknown[]> {
   return answers.map(({ body }) => body.client_id_metadata_document_supported)
 }
 
-/** Opens the request of a sign-in again in its browser. Returns the redirect target, or the page's text. */
+/** Repeats the authorization request of a sign-in in its browser. Returns the redirect target, or the page's text. */
 async function nextStop({ person, start }: Awaited<ReturnType<typeof signIn>>): Promise<string> {
   const response = await person.open(start)
   return response.headers.get('location') ?? (await response.text())

@@ -119,19 +119,11 @@ describe('an accepted metadata document', () => {
     expect(judge(document)).to.deep.include({ ...kept, grantTypes: ['authorization_code'] })
   })
 
-  // [Client ID Metadata Document §6.2]
-  it('uses the authentication method none where the client offers it', () => {
-    const preferring = { ...plain, token_endpoint_auth_method: 'private_key_jwt' }
-    expect(outcomeOf(preferring)).to.equal('refused')
-    const offered = ['private_key_jwt', 'none']
-    const offering = { ...preferring, token_endpoint_auth_methods_supported: offered }
-    expect(outcomeOf(offering)).to.equal('accepted')
-  })
-
   const key = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }
   const own = { jwks_uri: 'https://client.example/keys.json' }
   const only = { ...plain, token_endpoint_auth_methods_supported: ['private_key_jwt'] }
   const both = { ...only, token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] }
+  const preferring = { ...plain, token_endpoint_auth_method: 'private_key_jwt' }
   const mutual = { ...plain, token_endpoint_auth_methods_supported: ['tls_client_auth'] }
   for (const [title, document, expected] of [
     ['only keys', { ...only, ...own }, 'private_key_jwt'],
@@ -141,6 +133,8 @@ describe('an accepted metadata document', () => {
     ['HS256 and none', { ...both, ...own, token_endpoint_auth_signing_alg: 'HS256' }, 'none'],
     ['HS256', { ...only, ...own, token_endpoint_auth_signing_alg: 'HS256' }, undefined],
     ['no keys', only, undefined],
+    ['a preference for keys', preferring, undefined],
+    ['a preference for keys, and none', { ...both, ...preferring }, 'none'],
     ['a private key', { ...only, jwks: { keys: [{ ...key, d: 'AA' }] } }, undefined],
     ['keys of another host', { ...only, jwks_uri: 'https://evil.example/keys.json' }, undefined],
     ['mutual TLS', mutual, undefined],
@@ -313,7 +307,7 @@ const approved: Decision = { review: 'approved', fingerprint: current }
 const stale: Decision = { review: 'approved', fingerprint: 'stale' }
 const blocked: Decision = { review: 'blocked', fingerprint: 'stale' }
 
-/** Each review by the platform, with the states for a site's review: none, an approval, a stale one, a block. */
+/** The platform's review, and the resulting state for each review by a site: none, approved, stale and blocked. */
 const reviews: readonly [string, Decision | undefined, ...ReviewState[]][] = [
   ['none', undefined, 'unreviewed', 'approved', 'changed', 'blocked'],
   ['approved', approved, 'approved', 'approved', 'approved', 'blocked'],

@@ -20,7 +20,7 @@ const good = accessToken({ scopes: ['a', 'b'], audience: origin })
 
 type Find = Tokens['findAccessToken']
 
-/** Verifies tokens with a store that records calls. It returns a good token with `changes`, unless `given` replaces it. */
+/** Creates a verifier whose store records calls. The store returns a good token with `changes`, or the result of `given`. */
 function storage(changes: Partial<AccessToken> = {}, given?: Find) {
   const find: Find = given ?? (async () => ({ ...good, ...changes }))
   const calls: string[] = []

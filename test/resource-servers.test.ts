@@ -1,4 +1,5 @@
 import { applicationKinds } from '../src/pages/applications/application-store.ts'
+import { paths } from '../src/platform/http/paths.ts'
 import { introspect, obtain } from './support/client.ts'
 import { rowsOf } from './support/database.ts'
 import { amir, marco, olivia, policyWith } from './support/gatehouse.ts'
@@ -6,7 +7,7 @@ import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { registerResourceServer } from './support/resource-servers.ts'
 import { sharedService } from './support/storages.ts'
-import { expectAnswer, refusalOf } from './support/wire.ts'
+import { basic, bearer, expectAnswer, get, refusalOf } from './support/wire.ts'
 
 const servers = '/admin/northlight/resource-servers'
 
@@ -37,8 +38,8 @@ describe('/admin/{site}/resource-servers', () => {
     expect((await ask('nonsense')).body).to.deep.equal({ active: false })
   })
 
-  it('rotates the secret: two live at once, and a removed one is refused at once', async () => {
-    const { secret: old, press, ask } = await register('Rotating')
+  it('rotates the secret: two live at once, and a removed one is refused at once, with the reason for operators', async () => {
+    const { path, secret: old, press, ask } = await register('Rotating')
     const added = await press('secrets')
     const fresh = textOf(added, 'new-secret')
     const { access_token } = await obtain(service().url)
@@ -50,20 +51,30 @@ describe('/admin/{site}/resource-servers', () => {
     expect(removed.text).to.include('The secret was removed.').and.not.include('remove-secret')
     expect(refusalOf(await ask(access_token, old))).to.equal('401 invalid_client')
     expect((await ask(access_token, fresh)).body.active).to.equal(true)
+    await eventually(10_000, async () => {
+      const { text } = await operator.visit(`${path}/refusals`)
+      expect(text).to.include('invalid secret provided').and.not.include(old)
+    })
   })
 
   // [threat 17]
   it('disables, enables and deletes at once, and records every change, without the secret', async () => {
     const { path, press, ask, client_id, secret } = await register('Stoppable')
     const { access_token } = await obtain(service().url)
+    const proxy = ['X-Forward-Auth-Client', basic(client_id, secret)[1] ?? '']
+    const forward = async () =>
+      await get(service().url + paths.forwardAuth, [...proxy, ...bearer(access_token)])
     expect((await press('disable', `${path}/disable`)).text).to.include('disabled')
     expect(refusalOf(await ask(access_token))).to.equal('401 invalid_client')
+    expect(refusalOf(await forward())).to.equal('400 invalid_client')
     await press('enable')
     expect((await ask(access_token)).body.active).to.equal(true)
+    expect((await forward()).status).to.equal(200)
     await press('secrets')
     const gone = await press('delete', `${path}/delete`)
     expect(gone.text).to.include('The resource server was deleted.').and.not.include('Stoppable')
     expect(refusalOf(await ask(access_token))).to.equal('401 invalid_client')
+    expect(refusalOf(await forward())).to.equal('400 invalid_client')
     expect((await operator.visit(path)).status).to.equal(404)
     const ofServer = { subject_kind: 'resource_server', subject_id: client_id } as const
     const rows = await rowsOf(service().kysely, 'audit_event', ofServer)
@@ -77,15 +88,6 @@ describe('/admin/{site}/resource-servers', () => {
     }
     const { text } = await operator.visit('/admin/northlight/audit')
     expect(text).to.include('registered the resource server')
-  })
-
-  it('shows the reason of a refusal to operators only', async () => {
-    const { path, ask } = await register('Refused')
-    await ask('nonsense', 'a-wrong-secret')
-    await eventually(10_000, async () => {
-      const { text } = await operator.visit(`${path}/refusals`)
-      expect(text).to.include('invalid secret provided').and.not.include('a-wrong-secret')
-    })
   })
 
   it('refuses a malformed name', async () => {

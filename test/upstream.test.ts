@@ -221,7 +221,7 @@ describe('/admin/api/', () => {
   it('buffers no response that the caller does not read', async () => {
     const before = process.memoryUsage().arrayBuffers
     const [incoming] = await once((await open(`${COUPONS}/endless`)).end(), 'response')
-    // Both sides wait now; the service still answers other requests.
+    // The platform now waits for the caller, but the service still answers other requests.
     for (let count = 0; count < 20; count += 1)
       expect((await asked(`${COUPONS}/x`)).status).to.equal(200)
     expect(process.memoryUsage().arrayBuffers - before).to.be.below(20_000_000)

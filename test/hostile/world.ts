@@ -65,7 +65,6 @@ export function makeWorld(running: RunningService) {
     last,
     /** Returns the form that redeems a new code of the public client, or of the confidential one. */
     code,
-    /** Obtains new tokens of the public client. */
     tokens,
     /** Returns shared tokens, which no case may end. */
     shared: once(tokens),

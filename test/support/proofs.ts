@@ -47,7 +47,7 @@ export async function choose(
   await change(kysely, 'oauth_application', { client_id: clientId }, chosen)
 }
 
-/** Lets the portal authenticate with a new key only. */
+/** Makes the portal authenticate only with a new key. */
 export async function giveKey(service: Pick<RunningService, 'kysely'>, alg?: string) {
   const key = await makeClientKey(alg)
   const jwks = JSON.stringify({ keys: [key.publicJwk] })
@@ -74,7 +74,6 @@ export async function signAssertion(
     .sign(key.privateKey, { crit: { unheard: true } })
 }
 
-/** Makes an unsigned JWT (`alg: none`). */
 export function unsignedJwt(claims: object): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   return `${part({ alg: 'none' })}.${part(claims)}.`
@@ -82,7 +81,6 @@ export function unsignedJwt(claims: object): string {
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** Returns the form fields that authenticate a client by an assertion. */
 export function byAssertion(assertion: string) {
   return {
     client_id: undefined,

@@ -44,7 +44,7 @@ const URI_BYTES_MAX = 512
 const AUDIT_EVENT_BYTES_MAX = 800
 /** Largest JSON of a kilobyte of a URL. A control character takes three bytes in a URL and six in JSON. */
 const OF_ADDRESS_BYTES_MAX = 2 * 1024
-/** The same for a form, where a control character can take one byte. */
+/** Largest JSON of a kilobyte of a form, in which a control character can take one byte. */
 const OF_FORM_BYTES_MAX = 6 * 1024
 const DAY_SECONDS = 86_400
 const HOUR_SECONDS = 3600
@@ -93,7 +93,7 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       at: [pages.login, paths.registration],
       where: 'database, `request_count`, or Redis',
       seconds: service.signIn.failureWindowSeconds,
-      // The key with the caller's digest, two numbers, and the indexes of the key and of one number.
+      // This is enough for the key with the caller's digest, two numbers and two indexes.
       bytesMax: 250,
       // An attempt counts four times: for account and address, wide network, account, and reserved attempts.
       ...counted(service, 'pagesOfAddress', 4),
