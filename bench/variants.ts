@@ -91,7 +91,7 @@ async function measureTogether(stores: Stores, options: Options, cores: Cores | 
     const samples: number[] = []
     for (let round = 0; round <= rounds; round += 1) {
       progress.step(operations[name].title)
-      // As for the other servers, the first round is twice as long.
+      // The first round warms the servers up, so it is twice as long.
       const longer =
         round === 0 ? { ...stretch, seconds: 2 * seconds, requests: 2 * requests } : stretch
       const loads = await Promise.all(servers.map((server) => loadOf(server, name, longer)))
