@@ -9,10 +9,10 @@ export interface Room {
 }
 
 /** Pairs of folders where one imports the other: 318 before the rooms (docs/decisions/0011-rooms-with-folders.md). */
-export const FOLDER_PAIRS_MAX = 342
+export const FOLDER_PAIRS_MAX = 343
 
 /** Lines of `src`, including blank lines, comments, SQL and GraphQL. */
-export const SRC_LINES_MAX = 52_184
+export const SRC_LINES_MAX = 52_233
 
 /** Lines of compose.ts, and of all files that compose, including main.ts. */
 export const COMPOSE_LINES_MAX = 140

@@ -147,17 +147,29 @@ describe('doctor', () => {
     expect(problems(copied).join()).to.match(/can read \S+gatehouse\.db;/)
     chmodSync(DATA_DIR, 0o700)
 
-    const { seal } = makeSecretRoot([readFileSync(join(DATA_DIR, 'secret'), 'utf8').trim()])
-    const sealed_secret = seal('JBSWY3DP', 'the secret of an authenticator app')
-    const app = { person_id: 'per_sam', sealed_secret, confirmed_at: 1, last_step: 0 }
-    await insert(database.kysely, 'totp', app)
+    const former = readFileSync(join(DATA_DIR, 'secret'), 'utf8').trim()
+    const { seal } = makeSecretRoot([former])
+    const app = { person_id: 'per_sam', confirmed_at: 1, last_step: 0 }
+    const hook = { id: 'hook', site_id: 'sit_northlight', url: 'https://a.example', created_at: 1 }
+    const sealed = (label: string) => ({ sealed_secret: seal('JBSWY3DP', label) })
+    await insert(database.kysely, 'totp', {
+      ...app,
+      ...sealed('the secret of an authenticator app'),
+    })
+    const sealedHook = { ...hook, ...sealed('secret of the webhook endpoint hook') }
+    await insert(database.kysely, 'webhook_endpoint', { ...sealedHook, payload: 'full' })
     expect(problems(await runGatehouse(['doctor'], { DATA_DIR }))).to.deep.equal([])
     const other = { DATA_DIR, SECRET, BASE_URL: 'https://id.example' }
     const reachable = await runGatehouse(['doctor'], other)
     expect([reachable.code, problems(reachable).length]).to.deep.equal([1, 3])
     expect(problems(reachable)[0]).to.include('was sealed with another secret')
-    expect(problems(reachable)[1]).to.include('because a root secret was removed: 1;')
+    const unreadable = 'a root secret was removed (authenticator apps: 1, webhooks: 1);'
+    expect(problems(reachable)[1]).to.include(unreadable)
     expect(problems(reachable)[2]).to.include('the service will not start')
+    const both = { DATA_DIR, SECRET: `${SECRET} ${former}` }
+    expect(await gatehouse(['keys', 'rotate', '--force'], both)).to.include('the new signing key')
+    const moved = problems(await runGatehouse(['doctor'], { DATA_DIR, SECRET }))
+    expect(moved.join()).to.not.include('root secret was removed')
   })
 
   it('finds a folder for files that the user of the service cannot write', () => {

@@ -36,7 +36,8 @@ export type FactorCheck =
 
 export type SecondFactors = ReturnType<typeof makeSecondFactors>
 
-const LABEL = 'the secret of an authenticator app'
+/** Binds the encrypted secrets of authenticator apps to their use. */
+export const APP_SECRET_LABEL = 'the secret of an authenticator app'
 const STEP_SECONDS = 30
 
 /** Imports otplib when the first code is needed, to keep start-up fast. */
@@ -64,8 +65,8 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
      */
     async propose(label: string, session: string, again = '') {
       const { generateSecret, generateURI } = await otplib()
-      const secret = openOrNothing(seals, again, LABEL + session) ?? generateSecret()
-      const sealed = seals.seal(secret, LABEL + session)
+      const secret = openOrNothing(seals, again, APP_SECRET_LABEL + session) ?? generateSecret()
+      const sealed = seals.seal(secret, APP_SECRET_LABEL + session)
       return { sealed, secret, uri: generateURI({ issuer: serviceName, label, secret }) }
     },
 
@@ -75,11 +76,11 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
      * @returns the recovery codes to show once; undefined if the code is wrong or an app is already set up
      */
     async confirm({ sealed, session, code }: Confirmation, actor: Actor) {
-      const secret = openOrNothing(seals, sealed, LABEL + session)
+      const secret = openOrNothing(seals, sealed, APP_SECRET_LABEL + session)
       const last_step = secret && (await stepOf(secret, plain(code), now()))
       if (!secret || !last_step) return undefined
       return await kysely.transaction().execute(async (trx) => {
-        const sealed_secret = seals.seal(secret, LABEL)
+        const sealed_secret = seals.seal(secret, APP_SECRET_LABEL)
         const row = { person_id: actor.personId, sealed_secret, confirmed_at: actor.now, last_step }
         if (!(await insertNew(trx, 'totp', row))) return undefined
         return await replaceCodes(trx, actor, { action: 'second_factor.added' })
@@ -113,13 +114,12 @@ function makeFactorCheck(
   const useAppCode = async (code: string, personId: string): Promise<boolean> => {
     const row = await appOf(kysely, personId)
     if (!row) return false
-    const secret = openOrNothing(seals, row.sealed_secret, LABEL)
+    const secret = openOrNothing(seals, row.sealed_secret, APP_SECRET_LABEL)
     const step = secret && (await stepOf(secret, code, now()))
     if (!secret || !step) return false
     const { numUpdatedRows } = await kysely
       .updateTable('totp')
-      // Sealing the secret again moves it to the current root secret.
-      .set({ last_step: step, sealed_secret: seals.seal(secret, LABEL) })
+      .set({ last_step: step })
       .where('person_id', '=', personId)
       .where('confirmed_at', '=', row.confirmed_at)
       .where('last_step', '<', step)
@@ -229,16 +229,6 @@ async function record(
   await recordAuditEvent(trx, actor, { action, subject, siteId: undefined, personId })
   const values = { change: action.replace('second_factor.', ''), left }
   await queueMail(trx, { kind: 'second_factor', personId, values }, actor.now)
-}
-
-/** Counts the authenticator apps that no longer work, because the root secret that sealed them was removed. */
-export async function countUnreadableApps(
-  kysely: Kysely<Schema>,
-  seals: Pick<Seals, 'open'>,
-): Promise<number> {
-  const apps = await kysely.selectFrom('totp').select('sealed_secret').execute()
-  const isLost = (sealed: string) => openOrNothing(seals, sealed, LABEL) === undefined
-  return apps.filter(({ sealed_secret }) => isLost(sealed_secret)).length
 }
 
 const appOf = async (kysely: Kysely<Schema>, personId: string) =>

@@ -21,7 +21,8 @@ export interface NewSiteProvider extends Omit<IdentityProvider, 'id' | 'domains'
 export const SITE_PROVIDERS_MAX = 10
 export const DOMAINS_MAX = 50
 
-const labelOf = (id: string) => `client secret of the identity provider ${id}`
+/** Binds the encrypted client secret to its provider. */
+export const labelOf = (id: string) => `client secret of the identity provider ${id}`
 
 export function makeSiteProviders({ kysely }: Database, seals: Seals) {
   return {

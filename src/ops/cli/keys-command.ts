@@ -8,6 +8,7 @@ import {
 } from '../../oauth/keys/key-rings.ts'
 import type { Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
+import { sealAgain } from './sealed-secrets.ts'
 
 /** `keys list`: lists the published signing keys, without their private parts. */
 export async function listSigningKeys(config: Config): Promise<string> {
@@ -21,7 +22,10 @@ export async function listSigningKeys(config: Config): Promise<string> {
   })
 }
 
-/** `keys rotate`: rotates the keys for id_tokens or the platform API. Records an audit event. */
+/**
+ * `keys rotate`: rotates the keys for id_tokens or the platform API. Records an audit event. If several root secrets are
+ * configured, also encrypts the other stored secrets with the first one.
+ */
 export async function rotateSigningKeys(
   config: Config,
   { upstream, force = false }: Given,
@@ -38,6 +42,9 @@ export async function rotateSigningKeys(
         after: { for: use, forced: force },
       })
     })
+    if ((config.secrets?.length ?? 1) > 1) {
+      await sealAgain(database.kysely, openKeys(config, { database, now }).secretRoot)
+    }
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (
       `${kid} is the new signing key. Running processes start using it within ${reloadSeconds} s. ` +

@@ -22,8 +22,8 @@ export const checks = {
   'schema.before-start': note('the next start applies the migrations'),
   'keys.absent': note('the first start creates the keys'),
   'keys.unusable': wrong('start with the secret that encrypted the keys, or restore a backup'),
-  'apps.unreadable': wrong(
-    'list the removed secret after the current one in SECRET, or run `npm run gatehouse -- person end-second-factors ADDRESS` for people who ask',
+  'secrets.unreadable': wrong(
+    'list the removed secret after the current one in SECRET, then run `npm run gatehouse -- keys rotate`',
   ),
   'restore.older': wrong(
     'run `npm run gatehouse -- grants end-all`, because tokens that were revoked after the backup are valid again',

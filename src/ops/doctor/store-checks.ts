@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 
 import type { Config } from '../../config/config.ts'
-import { countUnreadableApps } from '../../directory/people/second-factors.ts'
 import { listKeys, openKeys, readKeyRing } from '../../oauth/keys/key-rings.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -14,6 +13,7 @@ import { findRestore } from '../../platform/store/restore-marker.ts'
 import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { isSharedFolder } from '../../school/files/shared-folder.ts'
 import { openRedisOf, withDatabase } from '../cli/configured-stores.ts'
+import { countUnreadable } from '../cli/sealed-secrets.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
 import { type CheckName, type Findings, found, ok } from './checks.ts'
 import { checkClients } from './client-checks.ts'
@@ -46,7 +46,7 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
   yield* orFound('keys.unusable', 'The signing keys cannot be used', () =>
     checkKeys(config, database, now),
   )
-  yield* checkApps(config, database, now)
+  yield* checkSecrets(config, database, now)
   yield* await checkClients(database)
   yield* checkSlugs(database)
   yield* checkProxy(config, database, now)
@@ -105,13 +105,15 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
   }
 }
 
-/** Finds authenticator apps whose secrets no configured root secret can decrypt. */
-async function* checkApps(config: Config, database: Database, now: () => number): Findings {
-  const { secretRoot } = openKeys(config, { database, now })
-  const count = await countUnreadableApps(database.kysely, secretRoot)
-  if (count === 0) return
-  const sentence = 'Authenticator apps whose codes are rejected, because a root secret was removed'
-  yield found('apps.unreadable', `${sentence}: ${count}`)
+/** Finds stored secrets that no configured root secret can decrypt. */
+async function* checkSecrets(config: Config, database: Database, now: () => number): Findings {
+  const counts = await countUnreadable(
+    database.kysely,
+    openKeys(config, { database, now }).secretRoot,
+  )
+  if (counts.length === 0) return
+  const sentence = 'Secrets that cannot be decrypted, because a root secret was removed'
+  yield found('secrets.unreadable', `${sentence} (${counts.join(', ')})`)
 }
 
 /** Finds sites whose slug is also a path of the service. */

@@ -29,6 +29,7 @@ const KEYS_KEPT_MAX = 1000
 /** The maximum time from a change's timestamp to its commit. The search for missed events starts this much earlier. */
 const COMMIT_WITHIN_MS = 60_000
 
+/** Binds an encrypted secret to its endpoint. */
 export const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
 
 const EVENT_TYPE = 'must be an event type, such as enrolment.created'
