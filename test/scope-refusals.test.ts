@@ -34,8 +34,8 @@ describe('the description of invalid_scope [Errors 3]', () => {
       expect(description).to.match(refused)
       const remedy = 'need an application created by a site operator: ask an operator'
       expect(description).to.include(remedy)
-      expect(description).to.include(`for a client_id, as described at ${connect()}, or`)
-      expect(description).to.include('or request fewer scopes. It can request')
+      expect(description).to.include(`for a client_id, as described at ${connect()}; otherwise`)
+      expect(description).to.include('otherwise, request fewer scopes. It can request')
       expect(description).to.include('for example openid courses:read').and.include(list())
     })
   }

@@ -23,7 +23,7 @@ export interface OauthPorts {
   readonly keys: Keys
   /** The client of this service's own pages. */
   readonly own: Client
-  /** The URLs to which each operator scope grants access. The consent page marks unused scopes. */
+  /** The paths at which each operator scope grants access. The consent page marks unused scopes. */
   readonly scopeUses: ScopeUses
   readonly createMember: InteractionPorts['createMember']
   /** Records that an application did not accept a sign-out notice. */
@@ -89,7 +89,7 @@ export async function makeOauth(
     tokens,
     authorization,
     signOuts,
-    /** Whether the configuration accepts metadata documents from at least one host. */
+    /** Whether the configuration accepts metadata documents from at least one host or URL. */
     acceptsDocuments: documents.enabled,
     keepConfiguredDocument: documents.keepConfigured,
     findClientName: async (clientId: string) => (await clients.find(clientId))?.name,

@@ -37,10 +37,10 @@ describe('the gatehouse command', () => {
     ...['backup', 'backup verify', 'restore --keep-grants', 'migrate --keep-grants x'],
     'constructor',
   ]) {
-    it(`refuses the unknown command "${words}" with exit code 2`, async () => {
+    it(`rejects the invalid command "${words}" with exit code 2`, async () => {
       const { code, stdout, stderr } = await runGatehouse(words.split(' '), {})
       expect([code, stdout]).to.deep.equal([2, ''])
-      expect(stderr).to.include(`Unknown command: ${words}\n`)
+      expect(stderr).to.include(`Invalid command: ${words}\n`)
     })
   }
 

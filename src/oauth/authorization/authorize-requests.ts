@@ -80,7 +80,7 @@ type RequestParts = Pick<EngineDependencies, 'resources' | 'conformance' | 'requ
  *   resource (design 3).
  * - Without `openid`, renames `acr_values` and `max_age`, and removes `nonce`.
  * - Adds `response_mode=form_post` if only a request object contains it.
- * - If the conformance profile is on, removes the scopes of the conformance suite from requests of all other clients.
+ * - If the conformance profile is on, removes the suite's scopes from requests of clients outside the suite.
  *
  * @param text the form-encoded parameters; returned as they are if nothing needs to change
  * @param clientId the authenticated client of a pushed request
@@ -212,7 +212,7 @@ export function explainTooLong(
   return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }
 
-/** Returns the length of a value in bytes of JSON. A control character takes up to six bytes, a Chinese one three. */
+/** Returns the length of a value in bytes of JSON. A control character takes up to six, a Chinese character three. */
 function bytesOf(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2

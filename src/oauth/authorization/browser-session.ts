@@ -14,7 +14,7 @@ const newId = () => randomBytes(16).toString('base64url')
 /**
  * Creates the function that finds the person to whom the browser's session belongs. The function also records a
  * sign-in, or the use of the session. If the session has ended, `session` is undefined in the result. The engine
- * changes the session's own id at each sign-in, so a planted cookie never becomes a signed-in session.
+ * changes the id in the cookie at each sign-in, so a planted cookie never becomes a signed-in session.
  */
 export function makeFindSessionPerson({ people, browserSessions }: EngineDependencies) {
   const begin = async (ctx: KoaContextWithOIDC, person: Person, session: NewSession) => {

@@ -12,7 +12,7 @@ import type { Grant } from '../grants/judge-access.ts'
  *
  * - The redirect URI is on the person's own device (loopback or custom scheme). Any program on that device could claim
  *   to be the client, because a client_id is not secret (RFC 8252 §8.6).
- * - The client has a metadata document that is not approved, or the site is not chosen yet.
+ * - The client has a metadata document, and the document is not approved or several sites are possible.
  * - The redirect URI belongs to a platform or assistant that connects several people with one client_id. A remembered
  *   consent could serve another person's connection.
  *

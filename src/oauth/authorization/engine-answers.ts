@@ -34,7 +34,7 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 
 /**
  * Responds to a successful revocation with an empty JSON object. Some libraries cannot parse an empty body. The
- * response is the same for a token that looks like a JWT, although the engine rejects it: an unknown token counts as
+ * response is the same for a token that looks like a JWT, although the engine rejects it. An unknown token counts as
  * revoked (RFC 7009 §2.2; design 14).
  */
 function settleRevocation(ctx: Context): void {
@@ -173,7 +173,7 @@ const SEND_S256 =
 
 /**
  * Replacements for the engine's unhelpful error descriptions. They use only characters allowed by RFC 6749 §4.1.2.1 and
- * §5.2, and quote nothing from the request except known scopes and the encoded client_id of a known client.
+ * §5.2. They quote nothing from the request except known scopes and the encoded client_id of a known client.
  */
 const toClient = sentences({
   'client authentication failed': CLIENT_NOT_AUTHENTICATED,

@@ -50,7 +50,7 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
 
 /**
  * Prepares the parameters of a pushed request, as authorize-requests.ts does for browser requests (RFC 9126 §2.1). The
- * engine reads them from this body only after it has authenticated the client. No-op for other requests.
+ * engine reads the parameters from the body only after it has authenticated the client. No-op for other requests.
  */
 function preparePushed(
   { oidc }: KoaContextWithOIDC,
@@ -83,7 +83,7 @@ async function findCaller(
 ) {
   refuseTooMany(ctx, platform.requestLimits.exceeded('requestsOfClient', clientId))
   const request = ctx.oidc.route === 'token' ? readTokenRequest(ctx, clientId) : undefined
-  // A self-registered client has no version, so its lookup does not wait for the query.
+  // A loopback client has no version, so its lookup does not wait for the query.
   const [kept] = isLoopbackClientId(clientId)
     ? await Promise.all([findKeptClient(clientId), request])
     : [await findKeptClient(clientId, (await request)?.facts?.callerVersion)]
@@ -92,13 +92,13 @@ async function findCaller(
   return toClientMetadata({ ...kept.client, authMethod })
 }
 
-/** Whether the current request may wait for a metadata document. Only authorization requests may wait. */
+/** Whether the request may wait for a metadata document. Only authorization requests and pushed requests may wait. */
 function mayFetchDocument(): boolean {
   const route = Provider.ctx?.oidc?.route
   return route === 'authorization' || route === PUSH_ROUTE
 }
 
-/** The prefix of the request_uri of a pushed request (RFC 9126 §2.2). The engine uses the same prefix. */
+/** The prefix that the engine gives to the request_uri of a pushed request (RFC 9126 §2.2). */
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**
@@ -139,7 +139,7 @@ const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
  * Limits for fetching client keys. The limits are high, because fetches from failing hosts must not block other
- * clients. If a host responds, its URL is fetched at most once a minute, so only failing hosts can cause many requests.
+ * clients. A URL that returns JSON is fetched at most once a minute, so only failing hosts can cause many requests.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 

@@ -46,7 +46,7 @@ export interface AuthorizationServerParts
 /** Dependencies of the engine's settings, adapter, prompts and events. */
 export type EngineDependencies = ReturnType<typeof makeEngineDependencies>
 
-/** Adds the functions that only the engine needs. Clients, grants and sites are read at most once per request. */
+/** Adds the functions that only the engine needs. Memoizes the lookups of clients, grants and sites per request. */
 export function makeEngineDependencies(
   platform: Platform,
   parts: AuthorizationServerParts,

@@ -20,7 +20,7 @@ const errorEvents = [
 
 /**
  * Logs the client, the person and the reason for each rejection, and records audit events. Never logs tokens, codes or
- * secrets. The only logged parameters are the grant type and scopes, if known, and a shortened redirect URI
+ * secrets. The only logged parameters are the grant type and scopes, if known, and shortened redirect URIs
  * (oauth/clients/redirect-difference.ts).
  */
 export function logEngineEvents(provider: Provider, { platform }: EngineDependencies): void {

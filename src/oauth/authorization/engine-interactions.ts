@@ -40,7 +40,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider, dependencies)),
     /** Completes a sign-in. No session begins if the person signed out everywhere at or after `authenticatedAt`. */
     async signedIn(ctx: Context, authentication: Authentication) {
-      // Keep the chosen site: it may be the reason for this second sign-in.
+      // Keep the chosen site, because it may be the reason for this second sign-in.
       const { lastSubmission } = await provider.interactionDetails(ctx.req, ctx.res)
       const chosen = lastSubmission && { select_account: lastSubmission['select_account'] }
       return await finish(ctx, { ...chosen, login: loginResult(authentication) }, false)
@@ -135,7 +135,7 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     scopes: scopesToShow(params),
     /** The requested scopes that the remembered grant lacks; empty if no grant is remembered. */
     newScopes: details.grantId === undefined ? [] : missingScopes(prompt.details),
-    /** For the prompt `select_account`, the sites to choose from. For `consent`, the site of the grant, if any. */
+    /** For the prompt `select_account`, the sites to choose from. For other prompts, the decided site, if any. */
     sites: sitesOf(prompt.details as PromptDetails),
     /** Link for using another account. Repeats the request or, if requests must be pushed, signs the person out. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,

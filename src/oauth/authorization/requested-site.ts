@@ -43,7 +43,7 @@ export function siteOfSession({ account }: KoaContextWithOIDC['oidc']): string |
   return (account?.['session'] as LiveSession | undefined)?.siteId
 }
 
-/** Returns the decided site, or the sites to choose from. Empty if the request has no site. */
+/** Returns the decided site, or the sites to choose from. Empty if the request needs no site, or can have none. */
 export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   if (decision.kind === 'bound') return [decision.site]
   return decision.kind === 'choose' ? decision.sites : []

@@ -120,7 +120,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
       })
     },
 
-    /** Ends the person's session with this `sid` at an application, or all sessions without `sid`. Queues a notice. */
+    /** Ends the person's session with this `sid` at an application, or all if `sid` is undefined. Queues a notice. */
     signedOut: async ({ clientId, sub, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
         await trx

@@ -22,7 +22,7 @@ export type ClientCredentials =
   /** The problem with the credentials, for the log. Quotes nothing from the request. */
   | { readonly problem: string }
 
-/** The error description for wrong credentials. Reveals neither which client ids exist nor which have a secret. */
+/** The error description for wrong credentials. Reveals neither which clients exist nor which have a secret. */
 export const CLIENT_NOT_AUTHENTICATED =
   'client authentication failed: send client_id alone for a public client, client_secret in the form or with ' +
   'HTTP Basic for a confidential one, or a client_assertion for a client with a key; site operators can see ' +
@@ -101,14 +101,14 @@ function readBasic(header: string): ClientCredentials {
   const [clientId, decoded] = [formDecoded(id), formDecoded(secret)]
   if (clientId === undefined || decoded === undefined) {
     return {
-      problem: 'client_id and client_secret in the authorization header are not properly encoded',
+      problem: 'form-encode client_id and client_secret before the base64 encoding of Basic',
     }
   }
   if (clientId === '') return { problem: NO_CLIENT_ID }
   return decoded === '' ? { problem: BASIC_WITHOUT_SECRET } : { clientId, secret: decoded }
 }
 
-/** Decodes a form-encoded value; undefined if it is malformed, or not printable ASCII (RFC 6749 appendix A). */
+/** Decodes a form-encoded value. Returns undefined unless the result is printable ASCII (RFC 6749 appendix A). */
 function formDecoded(value: string): string | undefined {
   try {
     const decoded = decodeURIComponent(value.replaceAll('+', '%20'))

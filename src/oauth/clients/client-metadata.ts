@@ -16,7 +16,7 @@ export type ClientFacts = Pick<
   'origin' | 'siteId' | 'siteName' | 'state' | 'document' | 'patternCallback'
 >
 
-/** Converts a client to the engine's metadata. The engine enforces its `scope` at every authorization (design 2). */
+/** Converts a client to engine metadata. The engine enforces the client's `scope` at every authorization (design 2). */
 export function toClientMetadata(client: Client): ClientMetadata {
   const { keys, logout, authMethod, origin, siteId, siteName, state } = client
   const { document, patternCallback, signingAlgorithm } = client

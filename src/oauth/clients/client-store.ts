@@ -14,8 +14,8 @@ type ClientStoreDependencies = Pick<Platform, 'database' | 'now'> &
   Pick<ServicePolicy, 'furtherPlans'>
 
 /**
- * Creates the function that finds an application, a resource server or a platform. The result includes its secret
- * digests, URIs and scopes. A deleted application has the state `deleted`.
+ * Creates the function that finds an application, a resource server or a platform. The result includes the digests of
+ * its unexpired secrets. A deleted application or resource server has the state `deleted`.
  */
 export function makeClientStore(dependencies: ClientStoreDependencies) {
   const { database, integrations, furtherPlans, now } = dependencies
@@ -84,7 +84,7 @@ function choiceOf(row: Selectable<Schema['oauth_application']>) {
   }
 }
 
-/** Creates the query for the digests of a client's unexpired secrets. */
+/** Creates the query for the digests of a client's unexpired secrets, and for the earliest expiry among them. */
 function secretsReader({ kysely }: Database) {
   const query = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) =>
     kysely
@@ -116,7 +116,7 @@ async function readIntegration({ kysely }: Database, vendor: Integration): Promi
     name: vendor.client_name,
     redirectUris: vendor.redirect_uris,
     authMethod: vendor.token_endpoint_auth_method,
-    // Only native clients may vary the port of a loopback URI or use a custom scheme (RFC 8252 §7.1 and §7.3).
+    // Only native clients may use a custom scheme or vary the port of a loopback URI (RFC 8252 §7.1 and §7.3).
     applicationType: vendor.redirect_uris.every((uri) => uri.startsWith('https:'))
       ? 'web'
       : 'native',

@@ -13,7 +13,7 @@ export interface Client {
   /** Resource servers get no tokens (design 13). `first_party` is the client of our own pages. */
   readonly origin: ClientOrigin | 'resource_server' | 'first_party'
   readonly name: string
-  /** The site that the application or resource server belongs to; undefined for other clients. */
+  /** The site that an application or resource server belongs to. A resource server for all sites has none. */
   readonly siteId?: string | undefined
   readonly siteName?: string | undefined
   readonly redirectUris: readonly string[]
@@ -24,7 +24,7 @@ export interface Client {
   readonly applicationType: ApplicationType
   /** The grant types that the client chose; undefined if it may use all supported grant types. */
   readonly grantTypes?: readonly string[] | undefined
-  /** SHA-256 digests of the currently valid secrets, at most two. */
+  /** SHA-256 digests of the currently valid secrets. */
   readonly secretDigests?: readonly string[]
   /** Public keys (RFC 7517 §5). A public client with keys decides at each request whether to authenticate. */
   readonly keys?:
@@ -79,7 +79,7 @@ export function isUnreviewed({ origin, document }: Pick<Client, 'origin' | 'docu
 export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
 
 /**
- * Whether the text is a well-formed client_id of at most 2048 characters (RFC 6749 appendix A.1). Check this before a
+ * Whether the text is a well-formed client_id of at most 2048 characters (RFC 6749 appendix A.1). Call this before a
  * query, because PostgreSQL raises an error on NUL.
  */
 export function canBeClientId(text: string): boolean {
@@ -93,7 +93,7 @@ const NAME_LENGTH_MAX = 100
  *
  * - control, formatting (invisible, bidirectional), surrogate, private-use and unassigned characters
  * - line and paragraph separators, and the replacement character
- * - blank letters, such as Hangul fillers and the empty Braille pattern, but not emoji variation selectors
+ * - blank letters, such as Hangul fillers and the empty Braille pattern, but not the variation selectors of emoji
  * - combining marks stacked high enough to cover the lines above
  */
 const forbidden =
@@ -118,7 +118,7 @@ export function readClientName(
   return { name: name || undefined }
 }
 
-/** Describes the first problem in client metadata: a member of the wrong type or with too many items. */
+/** Describes the first member of client metadata that is forbidden, has the wrong type or has too many items. */
 export function describeShapeFault({ issues: [issue] }: z.ZodError): string {
   const path = issue?.path.join('.') || 'the metadata'
   if (issue?.code === 'too_big') return `${path}: must have at most ${issue.maximum} items`

@@ -34,7 +34,7 @@ type DocumentPorts = Pick<Platform, 'database' | 'now'>
 export const STALE_MS = 7 * 86_400_000
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
-/** How failures are remembered. A few seconds suffice, because the engine retries at once and people reload pages. */
+/** Limits for remembered failures. Ten seconds suffice, because the engine retries at once and people reload soon. */
 const failureBounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
 
 /**
@@ -94,7 +94,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
     },
     /**
      * Finds the client of a stored copy. If `fresh` is set, ignores stale copies. The client's state is `deleted` if the
-     * document is blocked for all sites, or the configuration does not allow it.
+     * document is blocked for all sites, or if the configuration excludes its URL or all of its authentication methods.
      */
     async find(clientId: string, fresh: boolean) {
       if (!readDocumentAddress(clientId)) return undefined
@@ -102,7 +102,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       if (!row || (fresh && row.fresh_until <= now())) return undefined
       return clientOf(row, admitsAddress(clientId), privateKeyJwt)
     },
-    /** Stores the configured copy of a document that no client has used yet. Operators can then review it. */
+    /** Stores the configured copy of a document, unless a copy is stored. Operators can then review the document. */
     async keepConfigured(clientId: string): Promise<void> {
       const address = readDocumentAddress(clientId)
       if (address && !(await readRow(database, clientId))) await keepCopy(address)
@@ -177,7 +177,7 @@ async function readDocument(
     return { text, cacheControl: headers.get('cache-control') }
   } catch (error) {
     if (!(error instanceof Error)) return { why: String(error), gone: false }
-    // fetch() only reports "fetch failed"; the reason is in the cause.
+    // fetch() reports only "fetch failed". The reason is in the cause.
     const why = error.cause instanceof Error ? `: ${error.cause.message}` : ''
     return { why: error.message + why, gone: false }
   }
@@ -251,7 +251,7 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** The maximum number of copies to remove at once. Usually one is in excess; after the limit is lowered, many are. */
+/** The maximum number of copies to remove at once. Usually one is in excess, but after the limit is lowered, many. */
 const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */

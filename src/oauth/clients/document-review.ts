@@ -24,7 +24,7 @@ type Reviewed = 'done' | 'unknown' | 'changed' | 'forbidden'
 /**
  * Lists metadata-document clients for operators, and stores their decisions (design 31). A decision takes effect at the
  * next request. A block stops the client's access, at one site or at all sites. An approval allows write scopes for the
- * document's current name and redirect URIs.
+ * name and redirect URIs that the page showed.
  */
 export function makeDocumentReviews({ kysely }: Database) {
   return {
@@ -57,7 +57,7 @@ export function makeDocumentReviews({ kysely }: Database) {
 
     decidesForAll: async (personId: string) => await hasPlatformRole(kysely, personId),
 
-    /** Stores and audits a decision, or returns why it did not. Callers must check the person's role at the site. */
+    /** Stores and audits a decision, or returns why it was not stored. Callers must check the role at the site. */
     async reviewDocumentClient(verdict: Verdict, actor: Actor): Promise<Reviewed> {
       return await kysely.transaction().execute(async (trx) => await review(trx, verdict, actor))
     },

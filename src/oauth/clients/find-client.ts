@@ -40,7 +40,7 @@ export function makeClients(
   return {
     loopback,
     callbacks,
-    /** Whether the configuration allows the host of a client's metadata document; true if there is no document. */
+    /** Whether the configuration allows the URL of a client's metadata document; true for a client without one. */
     admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
     /** Counts a registration against the limit of the caller's network. @returns the limit if it is exceeded */
@@ -48,7 +48,7 @@ export function makeClients(
       await requestLimits.takeTogether('registrations', networkOf(address)),
     /**
      * Finds a client of any origin. If `fresh` is set, ignores stale copies of metadata documents. `returnsTo` is the
-     * redirect_uri of the request. Adds it to a platform's URIs if it was registered and still matches a pattern.
+     * redirect_uri of the request. Adds it to a platform's URIs if platform-callbacks.ts admits it (design 6).
      */
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own

@@ -9,7 +9,7 @@ import { sha256 } from '../../platform/store/digest.ts'
 import { type Client, describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 import { assertionAlgorithms } from './proofs.ts'
 
-/** The hosts and addresses that may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
+/** The hosts and URLs of allowed metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
 export type DocumentPolicy = ServicePolicy['metadataDocuments']
 
 /** The properties that are stored from a document. All other members are dropped. */
@@ -26,7 +26,7 @@ export type DocumentRules = Pick<ServicePolicy, 'loopbackHosts'> &
 
 const REDIRECT_URIS_MAX = 20
 
-/** Whether documents from at least one host or address are allowed. */
+/** Whether documents from at least one host or URL are allowed. */
 export function admitsDocuments({ openRegistration, sources }: DocumentPolicy): boolean {
   return openRegistration || sources.length > 0
 }
@@ -59,8 +59,8 @@ const documentShape = z.object({
 /**
  * Validates the text of a document. Drops unsupported grant types, and redirect URIs on other hosts except loopback
  * URIs. So documents that were written for several servers work with this one (VS Code lists a second host). Rejects a
- * document that is malformed, has another client_id or no name, excludes the code flow, offers no supported
- * authentication, or has no redirect URI left.
+ * document that is malformed, has a client_id other than its URL, has no name, excludes the code flow, offers no
+ * supported authentication, or has no redirect URI left.
  */
 export function judgeDocument(
   address: URL,
@@ -115,7 +115,7 @@ const NO_METHOD =
 
 /**
  * Returns the supported authentication methods that a document offers (SEP-3149), with the keys. A document that names
- * no method is for a public client. Keys must be on the document's host, so that we contact admitted hosts only.
+ * no method is for a public client. A `jwks_uri` must be on the document's host, so that we contact only allowed hosts.
  */
 function readAuthentication(
   read: z.infer<typeof documentShape>,

@@ -31,7 +31,7 @@ export function makeProofs(
 ) {
   const { now } = ports
   const useOnce = makeUseOnce(ports)
-  // The audiences of assertions, the issuer first (RFC 7523 §3). The engine's endpoints accept the same ones.
+  // The audiences of assertions at our own endpoints, with the issuer first (RFC 7523 §3).
   const audiences = [issuer, issuer + paths.token, issuer + paths.introspection]
   return {
     nonceKey,
@@ -55,7 +55,7 @@ const CLOCK_TOLERANCE_SECONDS = 15
 /**
  * Stores a proof until it expires, to detect a second use.
  *
- * @returns `first` for exactly one caller; `again` for all other callers, and for a proof that expires too late;
+ * @returns `first` for at most one caller; `again` for all later callers, and for a proof that expires too late;
  * `forgotten` if the store may have lost data since the proof was issued, so the proof may have been used before
  */
 export type UseOnce = (proof: {
@@ -158,7 +158,7 @@ export async function verifyOnce(
 
 const replayProblems = {
   first: undefined,
-  again: 'the assertion was used before, or expires more than a day from now',
+  again: 'the assertion was used before, or expires more than a day from now: send a new one',
   forgotten:
     'the assertion may have been used before the service lost its record of used assertions: send a new one',
 } as const

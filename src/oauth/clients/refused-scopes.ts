@@ -25,7 +25,7 @@ export function explainRefusedScopes(
   const count = refused.length
   const named = count > NAMED_MAX ? `${count} of the requested scopes` : listed.format(refused)
   const open = describeOpenScopes(client, baseUrl)
-  return `this client cannot request ${named}: ${remedyFor(client, refused, baseUrl)}, or request fewer scopes. It ${open}`
+  return `this client cannot request ${named}: ${remedyFor(client, refused, baseUrl)}; otherwise, request fewer scopes. It ${open}`
 }
 
 /** The error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */

@@ -150,7 +150,7 @@ type Decision = ReturnType<typeof decideRegistration>
 /**
  * Recognizes a platform or loopback client in a registration, in the order of design 6. Clients send the same body to
  * every server, so unsupported values are replaced where RFC 7591 §2 allows it. The kind of client determines the
- * authentication method and the application type; unsupported grant types and scopes are dropped.
+ * authentication method and the application type. Unsupported grant types and scopes are dropped.
  *
  * @throws invalidClientMetadata or unregisteredRedirectUri, with the reason
  */
@@ -203,7 +203,7 @@ function recognize(redirectUris: readonly string[], row: Integration) {
     integration: row,
     /** The platform's redirect URIs, and the requested URIs that differ only in the port or match a pattern. */
     redirectUris: [...new Set([...row.redirect_uris, ...known])],
-    /** The requested redirect URIs that match a pattern; they must be stored. */
+    /** The requested redirect URIs that match a pattern, which must be stored. */
     byPattern,
   }
 }

@@ -1,4 +1,4 @@
-/** A consent in the engine's format. It rejects no single scope, because people accept or deny all of them. */
+/** A consent in the engine's format. It lists no rejected scopes, because people allow all requested scopes or none. */
 export interface Allowed {
   readonly openid?:
     | { readonly scope?: string | undefined; readonly claims?: readonly string[] | undefined }

@@ -10,9 +10,9 @@ import { type EndReason, endGrantsWithEvents } from './end-grants.ts'
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**
- * Finds the people whose sessions must end, because their password or their account's state changes. Sessions opened
- * with the old password may be an attacker's. Sessions of a disabled account must not become valid again when it is
- * enabled (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
+ * Finds the people whose sessions must end, because their password changes or their account is disabled. Sessions
+ * opened with the old password may be an attacker's. Sessions of a disabled account must not become valid again when it
+ * is enabled (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
  *
  * @param rows the new values; they must not be written yet
  * @param changed the columns to write
@@ -42,8 +42,8 @@ export async function findPeopleToSignOut(
 }
 
 /**
- * For each person, ends all sessions that began at or before `untilMs`, including those at notified applications.
- * Grants continue.
+ * For each person, ends all sessions that began at or before `untilMs`, including those at applications that receive
+ * sign-out notices. Grants continue.
  */
 export async function endSessions(
   trx: Kysely<Schema>,
@@ -121,7 +121,7 @@ export async function storeNewPassword(
   if (!byMail && signedOutAt !== null && signedOutAt >= sessionSince) throw new SessionEnded()
   await endSessions(trx, [personId], nowMs)
   // An attacker who could read earlier e-mails must not be able to use their links. But a change in a session keeps the
-  // recovery links: otherwise, a thief of the password could delete them before the owner uses one.
+  // recovery links. Otherwise, a thief of the password could delete them before the owner uses one.
   await trx
     .deleteFrom('one_time_link')
     .where('person_id', '=', personId)

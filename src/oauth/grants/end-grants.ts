@@ -164,14 +164,14 @@ export async function removeApp({ kysely }: Database, line: AppLine, actor: Acto
  * from the database
  */
 export async function endEverything({ kysely }: Database, nowMs: number) {
-  // Write this setting first: it ends every session, even those in Redis, and invalidates all earlier proofs.
+  // Write this setting first. It ends every session, even those in Redis, and invalidates all earlier proofs.
   await writeSetting(kysely, EVERYTHING_ENDED, String(nowMs), nowMs)
   const reason = 'the database was restored from a backup'
   const grants = (await endGrants(kysely, 'everything', { reason, nowMs })).length
   const { numDeletedRows: links } = await kysely
     .deleteFrom('one_time_link')
     .executeTakeFirstOrThrow()
-  // Codes that were used since the backup must not work again.
+  // Recovery codes and authenticator codes that were used since the backup must not work again.
   await kysely.deleteFrom('recovery_code').execute()
   const last_step = Math.floor(nowMs / TOTP_STEP_MS) + 1
   await kysely.updateTable('totp').set({ last_step }).execute()

@@ -60,7 +60,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
     /** Lists a page of the people who have connected a client, newest connection first. */
     async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, grantsTo(clientId)), newestFirst, request)
-      // Read usage only for the people on this page: a very large number of people may have connected the client.
+      // Read usage only for the people on this page, because a client may have a very large number of users.
       const people = page.rows.map(({ id }) => id)
       // PostgreSQL rejects `in ()`.
       if (people.length === 0) return { ...page, rows: [] }

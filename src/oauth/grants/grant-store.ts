@@ -45,7 +45,7 @@ export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
 
-/** Creates the store of grants. @param grantSeconds lifetime of a grant after its last authorization */
+/** Creates the store of grants. @param grantSeconds lifetime of a grant after it is given or extended */
 export function makeGrantStore(
   { kysely }: Database,
   grantSeconds: number,

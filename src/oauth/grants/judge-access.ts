@@ -72,7 +72,7 @@ export interface AccessFacts {
   readonly assuranceDemand?: AssuranceDemand | undefined
   /** The family that was looked up, or that belongs to the code that was looked up; undefined if there is none. */
   readonly family: Family | undefined
-  /** The engine's record of the requested code. */
+  /** The engine's record of the code that was looked up. */
   readonly code?: AdapterPayload | undefined
   /** The version of the client that sent the request (oauth/clients/find-client.ts); 0 if none is stored. */
   readonly callerVersion: number

@@ -37,7 +37,7 @@ function hostOf(redirectUri: string): HtmlValue {
     : text('client.thisDevice', { scheme: url.protocol.slice(0, -1) })
 }
 
-/** Returns the person and the sites of the interaction, with their names in the reader's language. */
+/** Returns the person and the sites of the interaction, with the names of the sites in the reader's language. */
 export async function namedSites({ person, sites }: PendingInteraction, database: Database) {
   if (!person) throw interactionGone()
   const nameOf = await findSiteNames(database, person.id)

@@ -18,7 +18,7 @@ import type { InteractionPorts } from './ways.ts'
 
 const FORM_BYTES_MAX = '16kb'
 
-/** Creates the routes /interaction/:uid/login, /select_account and /consent. POST …/cancel denies the request. */
+/** Creates the routes for sign-in, site choice and consent. POST …/cancel denies the request. */
 export function interactionRoutes(dependencies: InteractionPorts): Router {
   const router = makeRouter()
   const { interactions, noteEvent } = dependencies

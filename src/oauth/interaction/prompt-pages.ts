@@ -25,7 +25,7 @@ export type PromptPages = ReturnType<typeof makePromptPages>
 /** Creates the functions that send the page of each prompt. */
 export function makePromptPages(dependencies: InteractionPorts) {
   const { database, formKey, scopeUses } = dependencies
-  /** Sends a page in the look of the application's site. Its forms may redirect to the client. */
+  /** Sends a page with the appearance of the application's site. The page's forms may redirect to the client. */
   const send = async (
     ctx: Context,
     pending: PendingInteraction,
@@ -50,7 +50,7 @@ export function makePromptPages(dependencies: InteractionPorts) {
     ) {
       const { link, ...ways } = await waysOf(ctx, pending, dependencies)
       const { uid, client, person, loginHint } = pending
-      // Our own pages ask a person who is signed in to sign in again (`fresh` in pages/relying-party).
+      // Our own pages may ask a person who is signed in to sign in again (`isFresh` in pages/relying-party).
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
       const page = {
         ...ways,

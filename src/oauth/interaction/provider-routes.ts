@@ -25,7 +25,7 @@ import type { PendingInteraction } from '../authorization/engine-interactions.ts
 import { type FirstStep, knownSignIns, type Refuse, type Step } from './sign-in-steps.ts'
 import { findWays, type InteractionPorts, KEPT_SECONDS, pathOf, pendingLinks } from './ways.ts'
 
-/** The steps that all sign-in methods share. */
+/** The dependencies of the provider routes, and the steps that complete or reject a sign-in. */
 interface Steps extends InteractionPorts {
   readonly find: (ctx: Context) => Promise<PendingInteraction>
   /** Completes the sign-in, or asks for a second factor if one is required. */
@@ -74,7 +74,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
     seeOther(ctx, address)
   })
 
-  // Browsers send the cookies of an interaction only to its own pages, so redirect the response to such a page.
+  // Browsers send our cookies only to the sign-in page and to paths below it, so redirect the response there.
   const toAnswer = (ctx: Context, answer: URLSearchParams) => {
     const uid = answer.get('state')?.split('.')[1] ?? ''
     if (!/^[\w-]{1,64}$/.test(uid)) throw interactionGone()
@@ -168,7 +168,7 @@ async function personOf(
   throw new ProviderFailure(403, text('signIn.noAccount', { email }), 'no such account')
 }
 
-/** Creates the handler that explains a failed request to a provider. @throws ProviderFailure */
+/** Creates the handler of a failed request to a provider, which throws a ProviderFailure with an explanation. */
 function explainFor({ name }: IdentityProvider) {
   return (error: unknown): never => {
     const [status, id] = explain(error)

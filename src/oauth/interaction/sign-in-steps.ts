@@ -32,7 +32,7 @@ export type Step<More extends unknown[] = []> = (
 /** Records why a sign-in failed, and shows the sign-in page with the reason. */
 export type Refuse = Step<[NotSignedIn, Pick<SignInPage, 'login' | 'hidden'>?]>
 
-/** A completed first step of a sign-in. Until the second step succeeds, it has no effect. */
+/** A completed first step of a sign-in. If a second step is required, the sign-in has no effect until it succeeds. */
 export interface FirstStep extends Omit<Authentication, 'methods'>, SignedInPerson {
   readonly method: FirstMethod
 }
@@ -103,7 +103,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
     const methods = second ? ([method, second] as const) : ([method] as const)
     seeOther(ctx, await interactions.signedIn(ctx, { ...rest, methods, siteId }))
   }
-  /** Returns when the authenticator app can be removed by e-mail; undefined if a site's identity provider was used. */
+  /** Returns when the person may remove the authenticator app by e-mail; undefined if the person may not remove it. */
   const resetTimeOf = async ({ personId, siteId }: FirstStep) =>
     siteId === undefined ? await findResetTime(database.kysely, personId) : undefined
   const showSecond: Step<[FirstStep, HtmlValue?]> = async (ctx, pending, first, problem) => {

@@ -37,7 +37,7 @@ export const pathOf = (uid: string) => addressOf(pages.login, { uid })
 export const pendingLinks = (ports: InteractionPorts) =>
   makeKeptValues<NewIdentity>('gatehouse_link', KEPT_SECONDS, ports, pathOf)
 
-/** Finds the sign-in methods for a request. */
+/** Finds the identity providers for a request, and the identity to link. */
 export async function findWays(
   ctx: Context,
   { uid, client, sites }: PendingInteraction,

@@ -24,7 +24,7 @@ export function makeSecretRoot(secrets: readonly string[]) {
     /** Keys for the tokens and codes of one-time links. */
     linkKeys: keysFor('one-time links'),
     tokenKeys: keysFor('tokens'),
-    /** Encrypts with AES-256-GCM; `label` binds the ciphertext to its use. */
+    /** Encrypts with AES-256-GCM. `label` binds the ciphertext to its use. */
     seal: (plain: string, label: string) => seal(plain, label, keyFor('sealing')),
     /** Decrypts a sealed text. @throws if the text was sealed with another secret or label, or was changed */
     open: (sealed: string, label: string) => openWithAny(sealed, label, sealingKeys),

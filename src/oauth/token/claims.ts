@@ -27,8 +27,8 @@ export interface SuiteClaims {
 export type Claims = { readonly sub: string } & Readonly<Record<string, unknown>>
 
 /**
- * Returns all claims about the person of a grant, regardless of scopes. Names and units are the standard ones (OpenID
- * Connect Core §5.1). Omits claims without a value.
+ * Returns all claims about the person of a grant, regardless of scopes. Except for `org_id` and `roles`, the names and
+ * units are those of OpenID Connect Core §5.1. Omits claims without a value.
  */
 export function claimsOf(facts: Pick<AccessFacts, 'grant' | 'person' | 'roles'>): Claims {
   const { grant, person, roles } = facts

@@ -12,7 +12,7 @@ export type RefreshTokenUse =
 
 export type Lifetimes = ServicePolicy['lifetimes']
 
-/** A refresh token, as far as its use depends on it. */
+/** The properties of a refresh token that decide whether it may be used. */
 interface UsedToken {
   readonly family: Family
   readonly generation: number

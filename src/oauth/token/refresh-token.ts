@@ -27,7 +27,7 @@ import type { RefreshToken } from './tokens.ts'
 /**
  * Registers our refresh grant (RFC 6749 §6) in place of the engine's (design 10). Each use replaces the refresh token,
  * unless the family is bound to a key. Within `refreshRetrySeconds`, a client may repeat the request, for example after
- * a network failure, and gets the same response. Any later use of a replaced token ends the grant.
+ * a network failure, and gets the same response. A later use of a replaced token by its client ends the grant.
  *
  * Parallel uses in several processes need neither locks nor stored responses. The new tokens are derived from the row
  * of the family, the generation used, the start time of the next generation and the scopes. So all uses of a generation
@@ -168,7 +168,7 @@ async function renew(
   return { family: again.family, replacedAt: later }
 }
 
-/** Rejects an invalid use; if it is a replay, also ends the grant. @returns when the token was replaced, for a retry */
+/** Rejects an invalid use. After a replay, also ends the grant. @returns when the token was replaced, for a retry */
 async function judgeUse(
   ctx: KoaContextWithOIDC,
   token: RefreshToken,

@@ -41,7 +41,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
     location.kind === 'sqlite'
       ? await copySqlite(location.file, target)
       : await dumpPostgres({ url: location.url, environment }, target)
-  // Copy files after the database, so files uploaded in the meantime are included.
+  // Copy files after the database. Otherwise, its copy could list files that were uploaded too late to be copied.
   const files = filesOnDisk ? await copyFiles(source.dataDir, folder) : []
   const paths = new Set<string>([database, ...files])
   const manifest: Manifest = {

@@ -36,9 +36,9 @@ const manifestShape = z.strictObject({
   schema: z.array(z.object({ name: z.string(), digest: z.string() })),
   /** The number of rows in each table. */
   rows: z.record(z.string(), z.int().min(0)),
-  /** Whether the backup includes the uploaded files, or they remain in their bucket. */
+  /** Where the uploaded files are: included in the backup, or in their bucket. */
   files: z.enum(['included', 'bucket']),
-  /** The ids of files that are in the database but not in DATA_DIR. Another host may have these files. */
+  /** The ids of files that the database lists but DATA_DIR lacks. Another host may have these files. */
   missingFiles: z.array(z.string()),
   parts: z.array(
     z.strictObject({

@@ -23,7 +23,7 @@ import {
 
 /**
  * Checks the digest of every part of a backup. If all digests match, checks the database: the rows and migrations of a
- * SQLite copy, or the tables of a PostgreSQL dump. Returns one message for each missing or damaged part.
+ * SQLite copy, or the tables of a PostgreSQL dump. Returns one message for each problem.
  *
  * @throws if a PostgreSQL program is not installed
  */
@@ -96,8 +96,8 @@ function restoreUnderWay(file: string): string {
 }
 
 /**
- * Restores all parts. Until `finish` is called, the SQLite file has a temporary name, and a PostgreSQL database is
- * marked as unfinished, so no service can start with a partial restore.
+ * Restores all parts. Until `finish` is called, the SQLite file has a temporary name, or the PostgreSQL database is
+ * marked as unfinished. So no service can start with a partial restore.
  *
  * @throws if a restored PostgreSQL database differs from the manifest
  */

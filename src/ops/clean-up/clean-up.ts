@@ -23,7 +23,7 @@ export interface CleanUpPorts {
 }
 
 export interface Retention {
-  /** The maximum time from the first token of a family to the expiry of its last token. */
+  /** The maximum time from the first token of a family to the expiry of its last token, except for endless grants. */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }
@@ -63,14 +63,14 @@ export function expiringKinds({ tokensLiveSeconds, auditDays }: Retention): read
     { table: 'site_refusal_day', expiry: 'day', until: countDaysAgo },
     { table: 'oauth_grant_day', expiry: 'day', until: countDaysAgo },
     {
-      // Deleting a grant also deletes its scopes and its remaining days of use.
+      // Deleting a grant also deletes its scopes and its remaining daily counts.
       table: 'oauth_grant',
       expiry: 'expires_at',
       rowsMax: 16,
       after: ['refresh_token_family', 'relying_party_session', 'oauth_grant_day'],
     },
     {
-      // Authorization requests create these rows. Reviewed documents are kept.
+      // Authorization requests create most of these rows. Documents with a decision for all sites are kept.
       table: 'document_client',
       expiry: 'fetched_at',
       only: sql`review is null`,
@@ -204,7 +204,7 @@ type BatchSize = ReturnType<typeof makeBatchSize>
 /**
  * Creates a batch size (rows per statement) that adapts to the duration of statements. It starts small, doubles after a
  * fast statement that deleted a full batch, and halves after a slow one. Only a cancelled statement reduces it below the
- * initial size: on a slow disk, deleting fewer rows would not help.
+ * initial size, because deleting fewer rows would not help on a slow disk.
  */
 export function makeBatchSize(rowsMax: number, statementMs: number) {
   const first = Math.ceil(Math.sqrt(rowsMax))

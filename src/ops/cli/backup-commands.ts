@@ -60,7 +60,7 @@ function mustHaveFiles({ missingFiles }: Manifest, report: string): void {
   )
 }
 
-/** `backup verify <folder>`: checks a backup. @throws {CommandRefused} listing all damage or missing files */
+/** `backup verify <folder>`: checks a backup. @throws {CommandRefused} if it is damaged or lacks files */
 export async function checkBackup(folder: string): Promise<string> {
   const manifest = await readManifest(folder)
   const report = (await findDamage(folder, manifest)).join('\n')

@@ -40,7 +40,7 @@ export class CommandRefused extends Error {
   }
 }
 
-/** Makes untrusted text safe for a terminal: one line, without control and direction characters. */
+/** Makes untrusted text safe for a terminal: one line, without control and formatting characters. */
 export function asOneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
 }

@@ -16,23 +16,23 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   keys rotate           makes the next key sign; running processes need no restart
     --upstream          rotates the key for requests to the platform API, not for id_tokens
     --force             rotates even if the next key was just published (after a leak)
-  import <path>         writes records into the database, even while the service runs: from an
-                        NDJSON file, a folder of NDJSON files, or standard input (-). After an
-                        interruption, run it again to resume
+  import <path>         writes the records of an NDJSON file, a folder of NDJSON files, or standard
+                        input (-) into the database, even while the service runs. After an
+                        interruption, run it again
     --rejects <file>    collects the rejected lines in a file, to correct and import again
     --missing <choice>  what to do with people from earlier imports who are missing from this one:
                         keep counts them, end disables them unless there are too many of them,
                         end-all disables them in any case
     --events            sends webhooks for new and changed records
-  export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON
-                        for import, including password hashes
-  backup <folder>       copies the database and the files of DATA_DIR, even while the service runs
+  export <folder>       writes sites, people, courses, purchases and enabled OAuth applications as
+                        NDJSON for import, including password hashes
+  backup <folder>       copies the database and DATA_DIR/files, even while the service runs
   backup verify <folder>  checks a backup without restoring it
   restore <folder>      restores a backup into an empty database and DATA_DIR, and ends all grants
                         and sessions
     --keep-grants       keeps the grants and sessions of the backup
-  grants end-all        ends every grant, session and code: after a restore by other means, such as
-                        point-in-time recovery. Stop the service first
+  grants end-all        ends every grant, session and code. Needed after a restore by other means,
+                        such as point-in-time recovery. Stop the service first
     --yes               does not ask for confirmation
   migrate               applies pending migrations, even with MIGRATE_AT_START=no
     --dry-run           lists pending migrations, and changes nothing
@@ -55,13 +55,13 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
     --json              prints one line of JSON per event (docs/audit-event.schema.json)
   help                  prints this text
 
-Exit codes: 0 success, 1 failure, 2 unknown command or option, 3 doctor found only weaknesses.
+Exit codes: 0 success, 1 failure, 2 invalid command or option, 3 doctor found only weaknesses.
 `
 
 async function main(words: readonly string[]): Promise<void> {
   const command = findCommand(words)
   if (!command) {
-    process.stderr.write(`Unknown command: ${words.join(' ')}\n\n${help}`)
+    process.stderr.write(`Invalid command: ${words.join(' ')}\n\n${help}`)
     process.exitCode = 2
     return
   }

@@ -48,7 +48,7 @@ export async function endSecondFactors(
       .transaction()
       .execute(async (trx) => await removeSecondFactors(trx, person.id, { now: now() }))
     return removed
-      ? `${email} can now sign in with the password alone. An e-mail tells the person about this change.`
+      ? `The authenticator app and recovery codes of ${email} were removed. An e-mail informs the person.`
       : `Nothing to do: ${email} has no authenticator app.`
   })
 }

@@ -2,7 +2,7 @@ import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts
 import type { Database } from '../../platform/store/database.ts'
 import { type CheckName, found, ok } from './checks.ts'
 
-/** An application with its redirect URIs and secrets. Times are in epoch milliseconds. */
+/** An application or resource server, with the creation times of its secrets in epoch milliseconds. */
 export type ClientFacts = Awaited<ReturnType<typeof readClientFacts>>[number]
 
 const DAY_MS = 86_400_000
@@ -43,7 +43,7 @@ const rules: Readonly<Partial<Record<CheckName, Rule>>> = {
   },
 }
 
-/** Checks all applications. */
+/** Checks all applications and resource servers. */
 export async function checkClients(database: Database) {
   const now = Date.now()
   return judgeClients(await readClientFacts(database, now), now)
@@ -62,12 +62,12 @@ export function judgeClients(clients: readonly ClientFacts[], now: number) {
   return [ok(findings.length === 0 ? `${all}; no weaknesses found.` : `${all}.`), ...findings]
 }
 
-/** Returns the full days since a time. Infinite for `Math.min()` or `Math.max()` of an empty list. */
+/** Returns the full days since a time. -Infinity for `Math.min()` and Infinity for `Math.max()` of an empty list. */
 function daysSince(timestamp: number, now: number): number {
   return Math.floor((now - timestamp) / DAY_MS)
 }
 
-/** Reads all applications that are not deleted, with their redirect URIs and unexpired secrets. */
+/** Reads all applications and resource servers that are not deleted, with the creation times of unexpired secrets. */
 async function readClientFacts({ kysely }: Database, now: number) {
   const applications = await kysely
     .selectFrom('oauth_application')

@@ -39,7 +39,7 @@ export function* checkPermissions({
   for (const file of open) yield found('database.readable', readable(file))
 }
 
-/** Returns a folder or, if it does not exist, the nearest folder above it, where the service would create it. */
+/** Returns a folder or, if it does not exist, the nearest existing folder above it, where it would be created. */
 function existingParent(folder: string): string {
   return existsSync(folder) ? folder : existingParent(dirname(resolve(folder)))
 }

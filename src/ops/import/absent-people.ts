@@ -9,7 +9,7 @@ import type { Database } from '../../platform/store/database.ts'
 export const missingChoices = ['keep', 'end', 'end-all'] as const
 export type Missing = (typeof missingChoices)[number]
 
-/** The maximum share of missing people with `end`, or `MISSING_FEW` if that is more. */
+/** With `end`, at most this share of the people in the import may be missing, or `MISSING_FEW` if that is more. */
 const MISSING_SHARE_MAX = 0.1
 const MISSING_FEW = 20
 

@@ -19,7 +19,7 @@ type HashPassword = (password: string) => Promise<string>
 /**
  * Loads the demo campus into an empty SQLite database, if allowed. Returns its accounts, or none if it is not loaded.
  *
- * @throws if the database contains the demo campus, but the configuration forbids it: its passwords are public
+ * @throws if the database contains the demo campus, whose passwords are public, but the configuration forbids it
  */
 export async function settleDemo(
   config: Config,

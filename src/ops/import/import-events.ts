@@ -1,4 +1,4 @@
-/** Records the events of imported people, offers, purchases, announcements, site appearances and applications. */
+/** Records the events of imported people, offers, orders, purchases, announcements, appearances and applications. */
 
 import { type RawBuilder, sql } from 'kysely'
 
@@ -12,7 +12,7 @@ type Values = Readonly<Record<string, unknown>>
 
 interface Source {
   readonly subject: string
-  /** Selects `id`, `siteId`, `personId` and the values of the event. The caller appends the list of ids. */
+  /** Selects `id`, `siteId`, `personId` (if any) and the values of the event. The caller appends the list of ids. */
   readonly select: RawBuilder<unknown>
   /** Returns the action to record, if any. `before` is undefined for a new record, `after` for a deleted one. */
   readonly actionOf: (

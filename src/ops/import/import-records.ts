@@ -38,7 +38,7 @@ export interface ImportSettings {
   readonly onReject?: (text: string) => void
 }
 
-/** Whether a line changed its record, or why it was not written. */
+/** The result of a line: whether it changed its record, or why it was not written. */
 export interface LineResult {
   readonly line: number
   readonly changed: boolean
@@ -71,9 +71,9 @@ interface Run extends ImportSettings, PresentPeople {
 }
 
 /**
- * Imports records in batches, each in one transaction, and then handles missing people. Rejects an invalid line and the
- * lines that refer to its record. Skips the lines of people who deleted their accounts. An interrupted import of a file
- * resumes after the last batch before the first rejected line, unless `missing` is set.
+ * Imports records in batches, each in one transaction, and then handles missing people. Rejects an invalid line and,
+ * if its record is not stored yet, the lines that refer to it. Skips the lines of people who deleted their accounts. An
+ * interrupted import of a file resumes after the last batch before the first rejected line, unless `missing` is set.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings
@@ -170,7 +170,7 @@ function notePeople(run: Run, { lines, rejected }: Batch): void {
 
 /**
  * Separates the lines of people who deleted their accounts. An import must not create these people again. Also removes
- * them from the lecturers of courses.
+ * these people from the lecturers of courses.
  */
 async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[]) {
   const named = ({ record: { type, id, values } }: ReadLine) =>
@@ -241,7 +241,7 @@ function rejectUnusable(
 
 const PASSWORD_NOT_HASHED = 'password: is accepted only by the import command; send passwordHash'
 const NO_SIGNER_KEY =
-  'passwordHash: is a Firebase hash; set FIREBASE_SIGNER_KEY for this command and the service'
+  'passwordHash: is a Firebase hash; set FIREBASE_SIGNER_KEY for the import command and the service'
 
 /** Returns the stored hash if it matches the password. A new hash would end the person's sessions. */
 async function findSameHash({ database, verifyPassword }: Run, id: string, password: string) {

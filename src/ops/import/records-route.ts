@@ -28,7 +28,7 @@ const MEDIA_TYPE = 'application/x-ndjson'
 
 /**
  * Creates the route to which the platform sends records to import (docs/how-to/import.md). The platform signs each
- * request with a registered key, because client credentials grants are unsupported (design 25). Sending the same
+ * request with a configured key, because client credentials grants are unsupported (design 25). Sending the same
  * records again changes nothing.
  */
 export function recordsRoute(

@@ -333,7 +333,7 @@ async function findContradiction(
     if (written.length === 0) continue
     const columns = (by ?? key.map(columnOf)).map((column) => sql.ref(`r.${column}`))
     const keys = written.map(({ values }) => sql`(${sql.join(key.map((field) => values[field]))})`)
-    // Match complete keys, so the query uses the index: a lecture may have many watch positions.
+    // Match complete keys, so the query uses the index. A lecture may have many watch positions.
     const isWritten = sql`(${sql.join(columns)}) in (values ${sql.join(keys)})`
     const { rows } = await sql`select 1 from ${sql.raw(from)}
       where ${isWritten} and (${sql.raw(where)}) limit 1`.execute(trx)
