@@ -44,7 +44,9 @@ describe(page, () => {
     expect(await (await run({ query: two, variables: { n: 1 }, operationName: 'A' })).json())
       .to.have.nested.property('data.viewer.enrolledCourses.nodes')
       .of.length(1)
-    expect(await (await run({ query: two })).text()).to.include('Select exactly one operation.')
+    expect(await (await run({ query: two })).text()).to.include(
+      'Select exactly one operation, or remove the others.',
+    )
   })
 
   it('refuses requests of other pages', async () => {
@@ -141,7 +143,10 @@ describe('/admin/:site/queries', () => {
       ['{ nothing }', 'Cannot query field'],
       ['{ site {', 'Syntax Error'],
       [`{ ${'a { '.repeat(60)}`, 'exceeds the limit'],
-      ['query A { site { id } } query B { site { id } }', 'Select exactly one operation.'],
+      [
+        'query A { site { id } } query B { site { id } }',
+        'Select exactly one operation, or remove the others.',
+      ],
       ['<script>alert(1)</script>', 'Syntax Error'],
     ] as const) {
       const { status, text } = await tried(asked)

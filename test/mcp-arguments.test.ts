@@ -15,7 +15,7 @@ const walk = { id: 'evt_dawn_walk' }
 const mustBeTime = /startsAt must be a time .* like 2026-10-01T00:00:00Z/
 const nowhere = /There is no site with the slug nowhere\..*list_sites/
 const coursesOfSite = /list_public_courses with site: "northlight"/
-const cursorOfList = /after must be pageInfo\.endCursor of a page of the same list\. Omit it for/
+const cursorOfList = /after must be pageInfo\.endCursor from a page of this list\. Omit it for/
 
 /** The tools with arguments that may be null, and their required arguments. */
 const clearing: Readonly<Record<string, Values>> = {

@@ -102,7 +102,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
   }
 }
 
-/** Requires an approval of a mutation if the site demands it. Runs before mutations of all endpoints (design 37). */
+/** Requires an approval for a mutation if the site demands it. Runs over HTTP and in process (design 37). */
 async function demandApprovalOf([, args, context, info]: Parameters<Resolve>) {
   if (info.operation.operation !== 'mutation' || info.path.prev) return
   const admin = context as AdminContext

@@ -60,7 +60,7 @@ export function batched<Value, Missing>(
   }
 }
 
-/** Creates the resolver of a list of the site. `listRows` gets the field arguments, the site and the current time. */
+/** Creates the resolver for a list. `listRows` gets the field arguments, the site and the current time. */
 export function listed<Question extends { readonly siteId: string }>(
   name: string,
   listRows: (database: Database, question: Question) => PagedRows<unknown>,
@@ -68,15 +68,15 @@ export function listed<Question extends { readonly siteId: string }>(
   return async (_source, args, context) => {
     const { caller, parts } = context
     const asked = () => ({ ...args, siteId: caller.siteId, nowMs: parts.now() }) as object
-    // graphql-js has checked the arguments against the schema, which declares the same types.
+    // graphql-js has checked the arguments against the schema, whose types match `Question`.
     const rows = () => listRows(parts.database, asked() as Question)
-    // Use the time at which the count begins, because equal requests share the count.
+    // Read the time when the count begins, because equal requests share one count.
     const list = { ...rows(), count: async () => await rows().count() }
     return await siteList(context, args, list, name)
   }
 }
 
-/** Resolves a list of the site. Cursors are bound to the site, to `named`, and to the filters and the sort order. */
+/** Resolves a list. Cursors are bound to the site, to `named`, and to the filters and the sort order. */
 export async function siteList<Row>(
   { caller, parts }: AdminContext,
   { first, after, ...filters }: PageArguments,

@@ -66,7 +66,7 @@ const payloads: readonly (readonly [string, string, string, string, string?])[] 
   ],
 ]
 
-/** The payloads of mutations that create an object. */
+/** The payloads that have `isNew`. */
 const creations: ReadonlySet<string> = new Set([
   ...['CoursePayload', 'DigitalProductPayload', 'EventPayload', 'SectionPayload', 'LecturePayload'],
   ...['EnrolStudentPayload', 'PostPayload'],

@@ -23,7 +23,7 @@ interface UploadLinkRoutePorts {
   readonly findClientName: (clientId: string) => Promise<string | undefined>
 }
 
-/** How much of a rejected form the server still reads. Browsers show the response only after sending the whole form. */
+/** Limits for reading the rest of a rejected form. Browsers show the response only after sending the whole form. */
 const DROPPED = { bytesMax: 500_000_000, ms: 25_000 }
 
 const problems: Readonly<Record<number, UploadPage['problem']>> = {
@@ -31,7 +31,7 @@ const problems: Readonly<Record<number, UploadPage['problem']>> = {
 }
 
 /**
- * Registers the page of upload links, with a form. Programs send the bytes to the same URL with PUT or POST. The link
+ * Registers the page for upload links, with a form. Programs send the bytes to the same URL with PUT or POST. The link
  * works until a file is stored. The form needs no CSRF token, because its URL is secret and it uses no session.
  */
 export function uploadLinkRoute(router: Router, ports: UploadLinkRoutePorts): void {

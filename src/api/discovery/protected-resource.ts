@@ -23,7 +23,7 @@ type Row = readonly [
 
 const resources: Readonly<Record<ProtectedResource, Row>> = {
   origin: ['', '', () => scopeNames()],
-  // Identity scopes only: MCP clients request all listed scopes, and get `invalid_scope` if one of these scopes is not
+  // Identity scopes only: many MCP clients request all listed scopes, and get `invalid_scope` if one of them is not
   // allowed. Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],

@@ -26,7 +26,7 @@ export function makeOneOfMany(): OneOfMany {
   return async <Value>(name: string, findAll: FindAll<Value>, key: string) => {
     const { keys, found } = waiting.get(name) ?? begin(name, findAll)
     keys.add(key)
-    // A name always comes with the same `findAll`, so all its values have the same type.
+    // Equal names come with equivalent `findAll` functions, so all values of a name have one type.
     return (await found).get(key) as Value | undefined
   }
 }

@@ -33,7 +33,7 @@ export function makeSchema(
     for (const [name, resolve] of Object.entries(fields)) {
       const field = type.getFields()[name]
       if (!field) throw new Error(`the schema has no field ${typeName}.${name}`)
-      // graphql-js has checked the arguments against the schema, which declares the same types.
+      // graphql-js has checked the arguments against the schema, whose types match the resolver.
       field.resolve = around(resolve as Resolve)
     }
   }

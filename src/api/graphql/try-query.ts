@@ -41,7 +41,7 @@ function operationProblem(
   { operationName, mayChange = false }: TypedQuery,
 ): string | undefined {
   const operation = getOperationAST(document, operationName)?.operation
-  if (operation === undefined) return 'Select exactly one operation.'
+  if (operation === undefined) return 'Select exactly one operation, or remove the others.'
   if (operation === 'query' || mayChange) return undefined
-  return 'This page runs queries only. Send mutations with an access token.'
+  return 'This page runs queries only. Send mutations to the API, with an access token.'
 }

@@ -22,7 +22,7 @@ import { findTool } from './tool-catalogue.ts'
 /** The caller and endpoint of a message, and the advice to return if the client can never use the tool. */
 export type Sender = Pick<ToolCall, 'caller' | 'address' | 'remedy'>
 
-/** Creates the function that responds to messages. The SDK handles every message that is neither plain nor invalid. */
+/** Creates the function that responds to messages. Plain requests and invalid parameters bypass the SDK. */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()

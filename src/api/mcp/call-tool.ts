@@ -72,7 +72,7 @@ function textOf(answer: object | string): string {
   return typeof answer === 'string' ? answer : JSON.stringify(answer)
 }
 
-/** Runs a tool. Shortens a result that is too long and adds a note. @throws ToolProblem if not even one element fits */
+/** Runs a tool. Shortens a result that is too long and adds a note. @throws ToolProblem if no shorter result fits */
 async function answerWithin(tool: Tool, values: unknown, call: ToolCall): Promise<object | string> {
   const answer = await tool.run(values, call)
   const length = textOf(answer).length

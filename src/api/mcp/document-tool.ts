@@ -14,9 +14,9 @@ import { type FieldArgument, fieldsOfInput, isInput } from '../graphql/schema.ts
 import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import { type Arguments, argumentsSchema, readArguments, withKey } from './tool-arguments.ts'
 
-/** The message for an invalid cursor, such as a cursor of another list. */
+/** The message for an invalid cursor, such as a cursor from another list. */
 export const FOREIGN_CURSOR =
-  'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.'
+  'after must be pageInfo.endCursor from a page of this list. Omit it for the first page.'
 
 /** Formats the selection for a list: one page of nodes. */
 export function pageOf(nodes: string): string {
@@ -142,7 +142,7 @@ function alreadyExisted({ taken }: Asked): string {
     : 'The object already existed and is unchanged.'
 }
 
-/** Converts a GraphQL error to an error for the caller. It names the argument, and a tool that lists valid values. */
+/** Converts a GraphQL error to an error for the caller. For `NOT_FOUND`, names the argument and the list tool. */
 function problemOf({ message, extensions }: GraphQLError, { taken, listOf = {}, listedBy }: Asked) {
   if (extensions['argument'] === 'after') return new ToolProblem(FOREIGN_CURSOR)
   const short = message.slice(0, MESSAGE_LENGTH_MAX)

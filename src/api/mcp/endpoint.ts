@@ -91,7 +91,7 @@ interface Endpoint {
   readonly load: ReturnType<typeof loadAtFirstMessage>
 }
 
-/** Returns a function that loads the catalogue and the SDK. Called at the first message, to keep start-up fast. */
+/** Returns a function that loads the catalogue and the SDK. The first message calls it, to keep start-up fast. */
 function loadAtFirstMessage(parts: ToolParts) {
   return once(async () => {
     const { accessOf, makeAnswerMessage } = await import('./answer-message.ts')
@@ -189,7 +189,7 @@ async function remedyFor(tool: string, verdict: Refused, { adviseOnScopes }: End
   const { token, needed, oneIsEnough } = verdict
   const wanted = { needed, held: token.scopes, oneIsEnough }
   const { remedy } = await adviseOnScopes(token.clientId, wanted)
-  const scopes = needed.join(' ')
+  const scopes = (oneIsEnough && needed.length > 1 ? 'one of ' : '') + needed.join(' ')
   return remedy && `${tool} is not available to this client. It needs ${scopes}; ${remedy}.`
 }
 

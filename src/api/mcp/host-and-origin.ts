@@ -17,7 +17,7 @@ interface AdmissionPolicy {
  * name to a loopback address sends its own Host and Origin (MCP, Streamable HTTP: security warning).
  *
  * A public service admits the host of {base_url} and every origin: browsers add no credentials automatically, and
- * rebinding only threatens local services. A service on a loopback address admits all loopback hosts and origins, at
+ * rebinding threatens only local services. A service on a loopback address admits all loopback hosts and origins, at
  * any port, and the configured origins.
  */
 export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
@@ -44,7 +44,7 @@ function isHost(host: string): boolean {
   return /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(host)
 }
 
-/** Creates middleware that rejects a foreign host or origin with 403. Does not require an Origin header. */
+/** Creates middleware that responds with 403 to a host or origin that is not allowed. The Origin header is optional. */
 export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middleware {
   return async (ctx, next) => {
     const host: unknown = ctx.state['presentedHost']

@@ -51,7 +51,7 @@ export function readPlainRequest(
   const asked = era && readAsked(body, address)
   if (!asked || !Object.keys(asked.meta).every((key) => knownMeta[era].has(key))) return undefined
   const { id, called } = asked
-  // Let the SDK handle results that ask the host to open a page.
+  // Let the SDK handle calls whose results may ask the host to open a page.
   if (called && called.tool.effect !== 'reads' && canOpenPages(asked.meta)) return undefined
   const isNamed = era === 'legacy' || !called || called.tool.name === name
   return isNamed ? { era, id, ...(called && { called }) } : undefined
@@ -63,7 +63,7 @@ export function canOpenPages(meta: Readonly<Record<string, unknown>>): boolean {
   return capabilities?.elicitation?.url !== undefined
 }
 
-/** Returns the protocol generation of a request; undefined if its headers and body are ambiguous. */
+/** Returns the protocol generation of a request; undefined if it is ambiguous or the revision is unknown. */
 function eraOf(request: Parameters<typeof classifyInboundRequest>[0]): Era | undefined {
   const { protocolVersionHeader: version, mcpMethodHeader: method } = request
   const outcome = classifyInboundRequest(request)

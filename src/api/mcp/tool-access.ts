@@ -73,7 +73,7 @@ export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: Sco
   return isLess ? { ...judged, needed: union(asked(audience), also) } : judged
 }
 
-/** Whether the client can get scopes to change a site. True if there is no token, because the client is unknown. */
+/** Whether clients of this origin and review state can get scopes to change a site. True if there is no token. */
 export function canGetChanges(caller: AccessToken | undefined): boolean {
   if (!caller) return true
   const { documentReview, grant } = caller

@@ -126,7 +126,7 @@ function schemaOf(argument: FieldArgument): JsonSchema {
 /** Descriptions for tools, shorter than those of the schema because many tools repeat them. */
 const repeatedWords: Readonly<Record<string, string>> = {
   ...pageWords,
-  idempotencyKey: 'Only to create a duplicate: a new key.',
+  idempotencyKey: 'Send a new key to create a duplicate.',
 }
 
 /** The format of times as an example, because hosts drop the keyword `format`. */

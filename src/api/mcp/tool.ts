@@ -30,11 +30,11 @@ export type ToolAccess =
   | { readonly kind: 'public' }
   /** Any valid token. If there is no token, the challenge requests the scopes `asked`. */
   | { readonly kind: 'token'; readonly asked: readonly string[] }
-  /** A token with all of these scopes. */
+  /** A token with all scopes in `needed`. */
   | {
       readonly kind: 'scopes'
       readonly needed: readonly string[]
-      /** The mutation that the tool runs. Sites may require two factors for it. */
+      /** The query or mutation field that the tool selects. Sites may require two factors for it. */
       readonly operation?: string | undefined
     }
   /** A token with a scope of the audience and all of `also`. A challenge also requests the scopes in the metadata. */
@@ -115,7 +115,7 @@ export function serverInfoOf({ service: { name, version, baseUrl } }: Pick<ToolP
 export class ToolProblem extends Error {
   /** The tool that lists valid values. The result names it if the caller may use it. */
   readonly listedBy: string | undefined
-  /** The page on which the person must approve the change first, if that is the problem (design 37). */
+  /** The page on which the person approves the change, if the change needs an approval (design 37). */
   readonly approvalAddress: string | undefined
 
   constructor(message: string, listedBy?: string, approvalAddress?: string) {

@@ -73,7 +73,7 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
 
 type Facts = NonNullable<Awaited<ReturnType<typeof findFacts>>>
 
-/** Finds the data for a message; undefined if it has no recipient, its link is invalid, or the notice is unwanted. */
+/** Finds the data for a message; undefined if it has no recipient, its link is gone, or the notice is unwanted. */
 async function findFacts(mail: Mail, createdAt: number, { database, now }: MailPorts) {
   const { kysely } = database
   const { siteId = '', personId = '', linkId } = mail

@@ -16,7 +16,7 @@ export interface MailValues {
   invitation: { readonly invitedBy: string }
   /** Asks a person who has an account to join a site. */
   join_request: { readonly invitedBy: string }
-  /** Lets a person confirm an address, to sign up or to change it. */
+  /** Lets a person confirm an address to sign up. */
   address_confirmation: NoValues
   /** Lets a person who signs up, but already has an account, join the site with that account. */
   account_exists: NoValues
@@ -31,7 +31,7 @@ export interface MailValues {
     /** The number of unused recovery codes. */
     readonly left: number
   }
-  /** Warns a person that the right password was entered, followed by too many wrong codes. */
+  /** Warns a person about a sign-in that passed the first step, but not the second: too many wrong codes were sent. */
   second_factor_locked: NoValues
   /** Lets a person remove a lost authenticator app. */
   second_factor_reset: NoValues
@@ -85,7 +85,7 @@ export interface Message<Kind extends MailKind> {
   readonly button?: TextId
   /** The message to send if the address has an account. Chosen at sending time, to hide the account from the caller. */
   readonly forAccount?: MailKind
-  /** Whether the message is an optional notice. `signIn.notices` can switch it off, and a stricter limit applies. */
+  /** Whether the message is an optional notice. `signIn.notices` can switch it off, and a separate limit applies. */
   readonly notice?: boolean
   /** Whether the code that queues the message has already applied the limits. */
   readonly limitedBefore?: boolean

@@ -12,7 +12,7 @@ import { isOutdated } from './password-formats.ts'
 import type { PasswordHook } from './password-hook.ts'
 import { PASSWORD_LENGTH_MAX } from './password-rules.ts'
 
-/** The outcome of a sign-in. The reason for a refusal is only for the audit trail. */
+/** The outcome of a sign-in. Pages explain only some reasons for a refusal; the audit trail contains every reason. */
 export type SignIn =
   | {
       readonly kind: 'signed-in'
@@ -42,7 +42,7 @@ export type NotSignedIn =
     }
   | { readonly kind: 'limited'; readonly waitSeconds: number; readonly personId?: string }
   | { readonly kind: 'busy' }
-  /** The platform's password check did not respond. */
+  /** The platform did not check the password. */
   | { readonly kind: 'unavailable' }
   /** An identity provider failed. */
   | ({ readonly kind: 'provider' } & Explained)
@@ -77,7 +77,7 @@ const LOGIN_LENGTH_MAX = 320
 
 /**
  * Creates the function that checks and limits sign-ins. Refusals for unknown addresses, wrong passwords and disabled
- * accounts take the same time, so the response does not reveal the reason.
+ * accounts take about the same time, so the response does not reveal the reason.
  */
 export function makeSignIn(ports: SignInPorts): SignInService {
   const { store, limits, browsers } = ports

@@ -74,7 +74,7 @@ export function makeBrowserSessions(
         .limit(LISTED_MAX)
         .execute(),
 
-    /** Ends sessions in every process, even if the session store still has them. @returns the provider of each */
+    /** Ends sessions in every process, even if the session store still has them. @returns their providers and sites */
     end: async (personId: string, { id, others }: ChosenSessions) =>
       await kysely
         .deleteFrom('browser_session')

@@ -47,7 +47,7 @@ const NO_LINK = 'none'
  * dropped, because an error would reveal earlier requests for that address.
  */
 export function makeLinkRequests({ database, limits, now }: FactorPorts) {
-  /** Stores the link and its message, with the same statements whether the message is sent or not. */
+  /** Stores the link and its message, with the same statements whether or not the message is sent. */
   const send = async (
     kind: keyof typeof messages,
     { isSent, to, ...whose }: Recipient,

@@ -79,7 +79,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
       return { ...checked, ...browsers.welcome(known, checked.login, checked.signedOutAt) }
     },
     requestOptions,
-    /** Returns the options for using one of a person's passkeys; undefined if the person has none. */
+    /** Returns the options for using one of a person's passkeys; undefined if none is usable. */
     async optionsOf(personId: string, uid: string) {
       const live = (await store.list(personId)).filter(({ clonedAt }) => clonedAt === null)
       const allowCredentials = live.map(({ id }) => ({ type: 'public-key', id }))

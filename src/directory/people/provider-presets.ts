@@ -19,7 +19,7 @@ export const APPLE = 'https://appleid.apple.com'
 
 interface Preset {
   readonly name: string
-  /** The issuer. `{tenant}` stands for the tenant. */
+  /** The issuer. The owner of the site replaces `{tenant}` with a tenant id. */
   readonly issuer: string
   readonly claims: ClaimNames
 }

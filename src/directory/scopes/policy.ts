@@ -9,7 +9,7 @@ export type ClientOrigin = 'site' | 'operator' | 'integration' | 'loopback' | 'd
 
 export interface ScopeStatus {
   readonly origin: ClientOrigin
-  /** The scopes that were chosen for a client of a site; absent for other origins. */
+  /** The scopes that were chosen for a site's application (origin `site` or `operator`); absent for other clients. */
   readonly chosen?: readonly string[]
   /** Whether the metadata document is approved for at least one site (design 31). */
   readonly reviewed?: boolean
@@ -29,7 +29,7 @@ export function decideScopes({ origin, chosen, reviewed }: ScopeStatus): string[
 
 function isOpen(scope: Scope, origin: ClientOrigin, reviewed: boolean): boolean {
   if (scope.audience === 'identity') return true
-  // No client gets scopes of both audiences: clients of a site get member scopes, all others operator scopes.
+  // No client gets both member and operator scopes: only the origin `site` gets member scopes.
   if (scope.audience === 'member') return origin === 'site'
   if (origin === 'site') return false
   return origin !== 'document' || reviewed || scope.access === 'read'

@@ -15,7 +15,7 @@ export function operates(roles: readonly SiteRole[]): boolean {
   return roles.some((role) => operatorRoles.has(role))
 }
 
-/** With this feature, a site accepts only its own identity providers. Pages such as /admin accept all sign-ins. */
+/** With this feature, a site accepts only its own identity providers. Our own pages accept other sign-ins, too. */
 export const OWN_SIGN_IN = 'own_sign_in'
 
 /** A site where a person has roles. */

@@ -135,7 +135,7 @@ export function findColorSheet(file: string): Stylesheet | undefined {
   return sheet?.file === file ? sheet : undefined
 }
 
-/** The color of cards and of button text. Text on a site's background color is this color or DARK. */
+/** The color of cards and button text in the light scheme. Text on a site's background color is this color or DARK. */
 export const WHITE = '#ffffff'
 const DARK = '#1b2429'
 

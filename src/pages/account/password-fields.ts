@@ -24,7 +24,7 @@ type Read =
 /**
  * Reads the two fields of a new password from a form. Returns the hash of the password, or the problems by field.
  *
- * @param admits whether to continue; called before the password is hashed, because hashing is expensive
+ * @param admits decides whether to continue, before the password is hashed, because hashing is expensive
  */
 export async function readNewPassword(
   ctx: Context,

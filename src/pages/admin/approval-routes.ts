@@ -15,8 +15,8 @@ import type { Operator, OperatorPages } from './operator-pages.ts'
 
 /**
  * Registers the page on which operators approve changes that their assistants request (design 37), and the form for the
- * site's policy. Operators see and approve only the changes that their own assistants request. A sensitive change needs
- * a recent sign-in. Only owners may change the policy.
+ * site's policy. Operators see and approve only the changes that their own assistants request. To approve a sensitive
+ * change, they need a recent sign-in. Only owners may change the policy.
  */
 export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, findClientName, now } = parts

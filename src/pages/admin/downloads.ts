@@ -12,7 +12,7 @@ export function sendDownload(ctx: Context, fileName: string, text: string): unde
  * cells get a leading apostrophe (OWASP, CSV injection).
  */
 export async function sendCsv(ctx: Context, name: string, rows: readonly object[]) {
-  // Loaded when needed, to keep start-up fast.
+  // Load the library at its first use, to keep start-up fast.
   const { stringify } = await import('csv-stringify/sync')
   const text = stringify([...rows], {
     header: true,

@@ -109,15 +109,15 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
           if (!app) throw nothingHere()
           return await handler(app, operator, ctx)
         }
-        // The beta feature MCP connections does not affect resource servers, which only introspect tokens.
+        // The beta feature MCP connections does not affect resource servers, which only check tokens.
         return kind === 'site' ? ifOn(found) : found
       }),
   }
 }
 
 /**
- * Lets only owners change an application that acts for an owner. An admin who controls its secret and callback would
- * gain the access of an owner. Admins may disable or delete such an application.
+ * Lets only owners create, edit or enable an application that acts for an owner, or add a secret. An admin who
+ * controls its secret and callback would gain the access of an owner. Admins may disable or delete it.
  *
  * @throws notAnOwner
  */

@@ -35,7 +35,7 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
     const role = siteRoles.find((each) => each === filterOf(ctx, 'role').toLowerCase())
     const shown = { search, role: role ?? '' }
     const kept = new URLSearchParams(shown)
-    // After a rejected invitation, this list is shown at the path of that form.
+    // After a rejected invitation, the list is shown at the path of the invitation form.
     const place = { path: address(pages.members), query: ctx.query }
     const people = listPeople(database, { siteId: site.id, search, role })
     const found = await people.page(listPages.requestOf(place, kept))

@@ -57,7 +57,7 @@ export async function readSiteState(
     .where('role', 'in', ['owner', 'admin'])
     .executeTakeFirstOrThrow()
   const look = await findLook(database, site.id)
-  // Select only the names, because reading a provider's secret fails if its root secret is no longer listed.
+  // Select only the names, because reading a provider's secret fails if its root secret was removed from SECRET.
   const providers = await kysely
     .selectFrom('identity_provider')
     .select('name')

@@ -20,7 +20,7 @@ export interface NewApplication extends CheckedApplication {
   readonly assistant?: string
 }
 
-/** Returns the input for a resource server, which only introspects tokens of its site and has no redirect URI. */
+/** Returns the input for a resource server, which only checks tokens of its site and has no redirect URI. */
 export function newResourceServer(name: string): NewApplication {
   return {
     kind: 'resource_server',

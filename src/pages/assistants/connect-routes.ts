@@ -22,7 +22,7 @@ const SLUG_LENGTH_MAX = 80
 
 type Database = OwnPages['database']
 
-/** Creates /connect, which lists public sites, and /connect/:site, which shows the steps for members of any site. */
+/** Creates /connect, which lists public sites, and /connect/:site, which shows the steps for the members of a site. */
 export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant[]): Router {
   const router = makeRouter()
   const { database, baseUrl, listPages, now } = ownPages

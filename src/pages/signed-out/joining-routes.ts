@@ -149,7 +149,7 @@ async function createAccount(
   const joiner = { name, passwordHash: read.hash }
   const outcome = await ports.joining.accept(joining, joiner, callerOf(ctx))
   if (outcome === 'gone') throw new LinkGone()
-  // The account was created in the meantime. Reload the page, which asks the person to sign in.
+  // An account with this address was created in the meantime. Reload the page, which asks the person to sign in.
   if (outcome === 'taken') return seeOther(ctx, ctx.path)
   sendPage(ctx, joinedPageOf(joining, opened.continueHref))
 }

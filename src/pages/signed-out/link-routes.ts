@@ -48,7 +48,7 @@ type LinkOfPerson = OneTimeLink & { readonly personId: string }
 /** Thrown if a link was used, has expired, or no longer allows its change. */
 export class LinkGone extends Error {}
 
-/** Recognizes the browser in which a link was opened. */
+/** Prepares the form of a link. It asks for the code if another browser requested the link. */
 export function openLink<Link extends OneTimeLink>(
   ctx: Context,
   link: Link,
@@ -66,7 +66,7 @@ export interface LinkHandlers {
   /** The page on which to request a new link. */
   readonly againHref: string
   readonly show: (ctx: Context, opened: OpenedLink, problem?: HtmlValue) => Promise<void>
-  /** Uses the link and responds. Called only if the code is correct, except for `recovery`. @throws LinkGone */
+  /** Uses the link and responds. Called after the check of the code, except for `recovery`. @throws LinkGone */
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<void>
 }
 
