@@ -54,7 +54,7 @@ async function serve(side?: WorkerSide): Promise<void> {
   // the times of codes, sessions and id_tokens.
   Date.now = service.now
   const server = await openServer(service.handler, config)
-  // The primary handles SIGHUP for its workers. For a single process, SIGHUP means that the terminal was closed.
+  // The primary handles SIGHUP for its workers. A single process gets SIGHUP when its terminal is closed, so it stops.
   const signals = side ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
   const stop = Promise.race(signals.map((signal) => once(process, signal)))
   if (side) {

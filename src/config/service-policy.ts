@@ -12,7 +12,7 @@ const seconds = (max: number) => z.int().min(1).max(max)
 
 const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(usual)
 
-/** Request limits (platform/limits/limit-table.ts), with the same defaults as config/service.json. */
+/** Limits on requests (platform/limits/limit-table.ts) and invitations. The defaults equal config/service.json. */
 const requestLimits = z
   .strictObject({
     windowSeconds: seconds(3600).default(60),
@@ -83,7 +83,7 @@ const signInLimits = {
   failureWindowSeconds: seconds(DAY_SECONDS),
   // How long the service recognizes a browser after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),
-  // How long a sign-in counts as recent, for pages that show secrets or delete something.
+  // How long a sign-in counts as recent, for pages that require a fresh sign-in, for example to show a secret.
   freshSeconds: z.int().min(60).max(DAY_SECONDS).default(600),
 }
 
@@ -193,7 +193,7 @@ export const servicePolicy = z.strictObject({
     idTokenSeconds: z.literal(600),
     // The maximum time between two refreshes.
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
-    // The lifetime of a whole family of refresh tokens.
+    // The maximum lifetime of a family of refresh tokens, unless an operator application waives it (design 40).
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
     // How long a refresh with a replaced token still gets the same response.
     refreshRetrySeconds: seconds(60),
@@ -269,7 +269,7 @@ export const servicePolicy = z.strictObject({
   memberApi: apiLimits,
   adminApi: apiLimits,
   upstreams: upstreams.default([]),
-  // The public keys with which the platform signs requests that write records (ops/import/records-route.ts).
+  // The public keys that verify the platform's requests to write records (ops/import/records-route.ts).
   platformKeys: keySet.nullable().default(null),
   files: z.strictObject({
     // The API returns file sizes as a GraphQL Int, whose maximum is 2^31 − 1.

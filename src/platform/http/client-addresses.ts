@@ -41,7 +41,7 @@ function isPublicName(hostname: string): boolean {
 /**
  * Parses a client_id as the URL of a metadata document; undefined for any other client_id. The URL must be canonical
  * https with a public host name, the default port and a path. Userinfo, query and fragment are not allowed
- * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft only discourages a query.
+ * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft discourages a query, and this service rejects it.
  */
 export function readDocumentAddress(clientId: string): URL | undefined {
   if (!clientId.startsWith('https://') || clientId.length > ADDRESS_LENGTH_MAX) return undefined

@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa'
 const allowHeaders = [
   'Authorization,Content-Type,DPoP,Idempotency-Key',
   'MCP-Protocol-Version,Mcp-Method,Mcp-Name,Mcp-Session-Id,Last-Event-ID',
-  // GraphQL clients send the next three lines to identify themselves or the operation, or to force a preflight.
+  // GraphQL clients send the headers in the next three lines, to identify an operation or to force a preflight.
   'apollographql-client-name,apollographql-client-version,apollo-require-preflight',
   'x-apollo-operation-name,x-apollo-operation-id,x-apollo-operation-type',
   'graphql-preflight,graphql-require-preflight,GraphQL-CSRF,X-CSRF-Token,X-Requested-With',

@@ -166,7 +166,7 @@ export function storageUnavailable(cause: unknown): Refusal {
   return withStatus(error, 503)
 }
 
-/** The JWT that authenticates a request of the platform is missing or invalid. */
+/** The JWT that authenticates a request from the platform is missing or invalid. */
 export const invalidAssertion = (problem: string): Refusal =>
   custom(401, 'invalid_token', `${problem}; sign a new JWT for each request`)
 export const tooManyRecords = (max: number): Refusal =>
@@ -191,7 +191,7 @@ export const noRoomForFile = (description: string): Refusal =>
 export const uploadTooSlow = (seconds: number): Refusal =>
   invalidRequest(408, `the upload took longer than ${seconds} seconds; use a faster connection`)
 export const nothingMapped = (): Refusal =>
-  custom(404, 'not_found', 'no platform API is mapped to this path; ask the administrator')
+  custom(404, 'not_found', 'no platform API is mapped here; ask the operator of this service')
 export const nonCanonicalPath = (): Refusal =>
   invalidRequest(
     400,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 
 import type { Database } from './database.ts'
 
-/** How often to read the database clock. Machine clocks drift by about 2 ms in that time. */
+/** How often to read the database clock. Machine clocks may drift by about 2 ms in that time. */
 export const CLOCK_READ_SECONDS = 10
 
 /** The largest difference that is not logged. The clocks of synchronized machines differ by less. */

@@ -29,7 +29,7 @@ export interface DatabaseOptions {
   /** The time limit of a query, including waits. It is longer while the store is busy (`StorageTimeout`). */
   readonly answerWithinMs?: number
   readonly now?: () => number
-  /** Called when an idle connection breaks. The pool replaces that connection. */
+  /** Called when an idle connection breaks. A later query opens a new connection. */
   readonly onIdleError?: (error: Error) => void
   readonly guard?: StoreGuard
   /** A folder with other migrations, for tests. */

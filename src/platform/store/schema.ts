@@ -1,5 +1,5 @@
-// The types of the tables. `migrations/*.sql` documents the tables, and test/store/database.test.ts compares them with
-// these types. Every `*_at` is in epoch milliseconds.
+// The types of the tables. The files in `migrations` document the tables, and test/store/database.test.ts compares them
+// with these types. Every `*_at` is in epoch milliseconds.
 
 import type { Generated } from 'kysely'
 

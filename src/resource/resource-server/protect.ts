@@ -20,7 +20,7 @@ export interface Protection {
 /** Finds the scopes that a client can get, or suggests another remedy. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
-/** A verdict that rejects the request. `anonymous` rejects it only if the endpoint requires a token. */
+/** A verdict that rejects the request. `anonymous` rejects it only if the operation requires a token. */
 export type Refused = Exclude<Verdict, { kind: 'granted' }>
 
 /**
