@@ -80,7 +80,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
   })
 })
 
-/** Stores activity in March 2015: Sam completes a course. Noor, and June without a role at the site, watch half of it. */
+/** Stores activity in March 2015. Sam completes a course; Noor, and June who has no role at the site, one of its two lectures. */
 async function happenInMarch({ kysely }: Database): Promise<void> {
   const march = (time: string) => at(`2015-03-${time}`)
   const day = Math.floor(march('02T00:00:00') / 86_400_000)
@@ -118,7 +118,7 @@ async function happenInMarch({ kysely }: Database): Promise<void> {
     await sql.raw(`insert into ${rows}`).execute(kysely)
 }
 
-/** Enrols 20,000 people at the same instant. Halving the period does not reduce the rows that a statement reads. */
+/** Enrols 20,000 people at one instant: more than one statement reads, and halving the period does not help. */
 async function enrolTwentyThousand({ kysely }: Database, purchasedAt: number): Promise<void> {
   const digits = sql.raw(Array.from({ length: 10 }, (_, i) => `select ${i} i`).join(' union all '))
   const numbers = sql`with digit as (${digits}), number as (

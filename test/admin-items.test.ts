@@ -36,6 +36,7 @@ const wrong: readonly (readonly [mutation: string, valid: object, ...wrong: obje
   ['updateAppearance', {}, { accentColor: 'red' }, { accentColor: '#0c6' }],
   ['updateAppearance', {}, { backgroundColor: '#fff;} body{' }],
   ['inviteMember', member, { email: 'no address' }, { email: 'a\0b@example.com' }],
+  ['inviteMember', member, { email: `${'x'.repeat(65)}@example.com` }, { email: 'x@example-.com' }],
   ['inviteMember', member, { name: ' ' }, { name: 'a\0b' }, { roles: [] }],
   ['setMemberRoles', { id: 'per_sam' }, { roles: [] }],
 ]
@@ -147,7 +148,7 @@ forEachDatabase('changes by the Admin API', (start) => {
     expect(await changes()).to.deep.equal(before)
   })
 
-  /** Returns the audit events of changes. Leaves out other events, such as sign-ins, because they are written late. */
+  /** Returns the audit events of changes. Leaves out other events, such as sign-ins, because they are written asynchronously. */
   const changes = async () =>
     await kysely()
       .selectFrom('audit_event')

@@ -64,10 +64,7 @@ it('campus: the demo is refused with all its invalid lines', async () => {
   const folder = temporaryFolder()
   const put = (name: string, lines: string) => writeFileSync(join(folder, name), lines)
   put('1.ndjson', '{"type":"site"\n{"type":"vase"}\n')
-  put(
-    '2.ndjson',
-    `${JSON.stringify({ type: 'site', id: 'sit_1', slug: 'one', createdAt: 'now' })}\n`,
-  )
+  put('2.ndjson', '{"type":"site","id":"sit_1","slug":"one","createdAt":"now"}\n')
   const { message } = await rejection(readDemo(folder))
   expect(message.split('\n- ').map((line) => line.split(':')[0])).to.deep.equal([
     'The demo campus is invalid',

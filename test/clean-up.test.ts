@@ -28,7 +28,7 @@ const nowMs = 1_800_000_000_000
 const never = new AbortController().signal
 const pause = async () => await otherWork()
 const HOUR_MS = 3_600_000
-/** The limit of this test for the write-ahead log. SQLite checkpoints the log at 4 MB, so it stays well below. */
+/** The limit of this test for the write-ahead log. SQLite checkpoints the log at 4 MB, so the log stays well below this. */
 const LOG_BYTES_MAX = 32_000_000
 
 withDatabases('clean-up', (open, newPlace) => {

@@ -156,11 +156,8 @@ describe('environment: all problems at once, without secrets (design, Errors and
 describe('environment: secrets', () => {
   const other = `${SECRET}-the-second`
 
-  it('are several in order, separated by white space', () => {
+  it('are several in order, separated by white space, or the lines of a file, which must not be empty', () => {
     expect(read({ SECRET: `${SECRET}  ${other}` }).secrets).to.deep.equal([SECRET, other])
-  })
-
-  it('are the lines of a file, which must not be empty', () => {
     const file = join(temporaryFolder(), 'secret')
     writeFileSync(file, `${SECRET}\n${other}\n`)
     expect(read({ SECRET_FILE: file }).secrets).to.deep.equal([SECRET, other])
@@ -249,6 +246,7 @@ describe('config: the files (design, Errors and configuration)', () => {
     ...{ address: 'https://platform.internal/api/coupons' },
     audience: 'https://platform.internal/api',
   }
+  const several = /0\.path[\s\S]*1\.address[\s\S]*1\.audience/
   for (const [why, change, problem] of [
     ['an unknown scope', { readScope: 'vouchers:read' }, '0.readScope'],
     ['a member scope', { readScope: 'account:read' }, '0.readScope'],
@@ -263,26 +261,15 @@ describe('config: the files (design, Errors and configuration)', () => {
     ['the issuer', { audience: 'http://127.0.0.1:3000' }, 'must not be the issuer'],
     ['the issuer with a slash', { audience: 'http://127.0.0.1:3000/' }, 'the issuer'],
     ['a client_id', { audience: 'https://app.example/client.json' }, 'client_id'],
+    ['the path of another', [{}, {}], 'coupons overlaps with coupons'],
+    ['a path below that of another', [{}, { path: 'coupons/old' }], 'overlaps'],
+    ['several problems', [{ path: '/' }, { address: 'x', audience: 'y' }], several],
   ] as const) {
     it(`refuse an upstream with ${why}`, () => {
-      expect(() => readWith({ upstreams: [{ ...coupons, ...change }] })).to.throw(problem)
+      const upstreams = [change].flat().map((each) => ({ ...coupons, ...each }))
+      expect(() => readWith({ upstreams })).to.throw(problem)
     })
   }
-
-  it('refuse upstreams with overlapping paths', () => {
-    const twice = [coupons, coupons]
-    expect(() => readWith({ upstreams: twice })).to.throw('coupons overlaps with coupons')
-    const inside = [coupons, { ...coupons, path: 'coupons/old' }]
-    expect(() => readWith({ upstreams: inside })).to.throw('overlaps')
-  })
-
-  it('name all problems of all upstreams', () => {
-    const upstreams = [
-      { ...coupons, path: '/' },
-      { ...coupons, address: 'x', audience: 'y' },
-    ]
-    expect(() => readWith({ upstreams })).to.throw(/0\.path[\s\S]*1\.address[\s\S]*1\.audience/)
-  })
 
   it('accept an upstream whose audience cannot be a client_id', () => {
     const limits = { answerWithinSeconds: 15, bodyBytesMax: 1_048_576 }

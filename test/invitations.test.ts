@@ -55,10 +55,10 @@ forEachDatabase('the Admin API: invitations', (start) => {
     expect(mailsTo(running(), new1).join()).to.include('create an account with this address')
   })
 
-  it('replace an earlier one of the address, and are sent again or withdrawn', async () => {
-    await value(invite, inputOf(new1, 'ADMIN'))
-    const { id } = await value(invite, inputOf(new1))
-    const later = { id, email: new1, name: 'Entered', roles: ['STUDENT'] }
+  it('replace an earlier one of the address in any spelling of its domain, and are sent again or withdrawn', async () => {
+    await value(invite, inputOf('ü@Müller.example', 'ADMIN'))
+    const { id } = await value(invite, inputOf('Ü@xn--mller-kva.example'))
+    const later = { id, email: 'ü@xn--mller-kva.example', name: 'Entered', roles: ['STUDENT'] }
     expect((await value(pending)).nodes).to.deep.equal([later])
     clock.aheadMs = 6 * DAY_MS
     expect(await (await startOperator(running())).value(resend, { id })).to.deep.equal({ id })
@@ -72,16 +72,6 @@ forEachDatabase('the Admin API: invitations', (start) => {
     expect(await value(withdraw, { id })).to.deep.equal({ deletedId: id })
     expect(await refused(withdraw, { id })).to.equal('NOT_FOUND')
     expect(await audited('member.uninvite')).to.have.length(1)
-  })
-
-  it('go to every address that can receive mail, in any spelling of its domain', async () => {
-    const long = [`${'x'.repeat(65)}@example.com`, `x@${'h'.repeat(64)}.com`]
-    for (const email of [...long, 'x@example-.com'])
-      expect(await refused(invite, inputOf(email)), email).to.equal('BAD_INPUT email')
-    await value(invite, inputOf('ü@Müller.example'))
-    await value(invite, inputOf('Ü@xn--mller-kva.example'))
-    const emails = (await value(pending)).nodes.map(({ email }: { email: string }) => email)
-    expect(emails).to.deep.equal(['ü@xn--mller-kva.example'])
   })
 
   it('of another site are unknown, and recovery links are no invitations', async () => {

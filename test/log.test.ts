@@ -8,6 +8,7 @@ import { errorHandler } from '../src/platform/http/error-handler.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { requestLog } from '../src/platform/http/request-log.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
+import { mutationOf, startOperator } from './support/admin-api.ts'
 import {
   asPortal,
   asResourceServer,
@@ -319,5 +320,34 @@ describe('log: a fault is one line with its cause, and the client sees only the 
     } finally {
       URLSearchParams.prototype.getAll = getAll
     }
+  })
+
+  it('for a full disk: 503 for changes; the service is not ready, and recovers [193]', async () => {
+    await using running = await startService()
+    const { kysely } = running
+    const operator = await startOperator(running)
+    const create = async (slug: string) =>
+      await operator.ask(mutationOf('createCourse'), {
+        input: { slug, title: slug, summary: 's'.repeat(1900) },
+      })
+    const ready = async () => (await send(running.url, { path: paths.ready })).status
+
+    // SQLite reports a database of the maximum size as a full disk.
+    await sql`pragma max_page_count = 1`.execute(kysely)
+    const statuses = new Set<number>()
+    for (let turn = 0; turn < 200 && !statuses.has(503); turn += 1)
+      statuses.add((await create(`s${turn}`)).status)
+    expect([...statuses].filter((status) => status !== 200)).to.deep.equal([503])
+    const lines = running.log.map((text) => JSON.parse(text))
+    const line = JSON.stringify(lines.findLast(({ status }) => status === 503))
+    expect(line).to.match(/SQLITE_FULL|database or disk is full/)
+    await sql`pragma max_page_count = 1073741823`.execute(kysely)
+    expect((await create('after')).status).to.equal(200)
+
+    // With query_only, reads still work, as on a full disk.
+    await sql`pragma query_only = on`.execute(kysely)
+    expect(await ready()).to.equal(503)
+    await sql`pragma query_only = off`.execute(kysely)
+    expect(await ready()).to.equal(200)
   })
 })

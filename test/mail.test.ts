@@ -19,7 +19,6 @@ import {
 import { type Mail, type MailKind, messages, queueMail } from '../src/directory/mail/messages.ts'
 import { smtpOptions } from '../src/directory/mail/smtp.ts'
 import { createLink, makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
-import type { Finding } from '../src/ops/doctor/checks.ts'
 import { checkMail, checkOutbox } from '../src/ops/doctor/machine-checks.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import { outboxTask, waitingMessages } from '../src/platform/outbox/outbox.ts'
@@ -187,10 +186,16 @@ describe('mail', () => {
     expect(Math.min(...readdirSync(folder).map((name) => Number.parseInt(name, 10)))).to.equal(4)
   })
 
-  it('waits for a mail server that is down also without a recipient, and so reveals no account', async () => {
-    await using mail = await startMail({ smtpUrl: 'smtp://127.0.0.1:9' })
+  it('waits for a mail server that is down also without a recipient, and so reveals no account; doctor reports it', async () => {
+    await using mail = await startMail({ smtpUrl: `smtp://127.0.0.1:${await freePort()}` })
     await mail.queue(mailOf('recovery', { linkId: 'used' }))
     await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
+    const at = async (aheadMs: number) =>
+      await Array.fromAsync(checkOutbox({ kysely: mail.kysely }, () => Date.now() + aheadMs))
+    expect(await at(14 * 60_000)).to.deep.equal([])
+    const [finding] = await at(16 * 60_000)
+    expect(finding?.check).to.equal('mail.waiting')
+    expect(finding?.sentence).to.match(/^1 message waits, .*last error: .*(ECONNREFUSED|ESOCKET)/)
   })
 
   // [231, 234]
@@ -366,34 +371,19 @@ describe('mail', () => {
   })
 })
 
-describe('doctor', () => {
-  const checksOf = (findings: readonly Finding[]) => findings.map(({ check = 'ok' }) => check)
-  const look = async (variables: Record<string, string>) =>
-    checksOf(await Array.fromAsync(checkMail(readConfig(variables, configFolder))))
-
-  it('reports files instead of mail, except on this machine, and a server that cannot be used', async () => {
-    await using server = await startMailServer({ authOptional: false })
-    expect(await look({})).to.deep.equal([])
-    expect(await look(inPublic)).to.deep.equal(['mail.folder'])
-    const MAIL_FROM = TO
-    expect(await look({ ...inPublic, MAIL_FROM, SMTP_URL: server.url })).to.deep.equal(['ok'])
-    await using strict = await startMailServer({ onAuth: (_, __, done) => done(smtpError(535)) })
-    const SMTP_URL = strict.url.replace('//', '//u:secret@')
-    expect(await look({ ...inPublic, MAIL_FROM, SMTP_URL })).to.deep.equal(['mail.server'])
-  })
-
-  it('reports messages that wait for a quarter of an hour', async () => {
-    await using mail = await startMail({ smtpUrl: `smtp://127.0.0.1:${await freePort()}` })
-    await mail.queue(mailOf('password_changed'))
-    await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
-    const at = async (aheadMs: number) => {
-      return await Array.fromAsync(checkOutbox({ kysely: mail.kysely }, () => Date.now() + aheadMs))
-    }
-    expect(await at(14 * 60_000)).to.deep.equal([])
-    const [finding] = await at(16 * 60_000)
-    expect(finding?.check).to.equal('mail.waiting')
-    expect(finding?.sentence).to.match(/^1 message waits, .*last error: .*(ECONNREFUSED|ESOCKET)/)
-  })
+it('doctor reports files instead of mail, except on this machine, and a server that cannot be used', async () => {
+  const look = async (variables: Record<string, string>) => {
+    const findings = await Array.fromAsync(checkMail(readConfig(variables, configFolder)))
+    return findings.map(({ check = 'ok' }) => check)
+  }
+  await using server = await startMailServer({ authOptional: false })
+  expect(await look({})).to.deep.equal([])
+  expect(await look(inPublic)).to.deep.equal(['mail.folder'])
+  const MAIL_FROM = TO
+  expect(await look({ ...inPublic, MAIL_FROM, SMTP_URL: server.url })).to.deep.equal(['ok'])
+  await using strict = await startMailServer({ onAuth: (_, __, done) => done(smtpError(535)) })
+  const SMTP_URL = strict.url.replace('//', '//u:secret@')
+  expect(await look({ ...inPublic, MAIL_FROM, SMTP_URL })).to.deep.equal(['mail.server'])
 })
 
 describe('mail of a service', () => {

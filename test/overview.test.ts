@@ -200,7 +200,7 @@ describe('/admin/<site>/overview and /audit', () => {
     const second = await operator.visit(next)
     expect(second.text.match(eventRow)?.length).to.be.within(1, 4)
     expect(second.text).to.include('<option value="consent.given" selected>')
-    // A cursor of another filter is ignored.
+    // The page ignores a cursor that belongs to another filter.
     const cursor = new URLSearchParams(next.split('?')[1]).get('after')
     const foreign = await operator.visit(`${address}?action=sign_in.success&after=${cursor}`)
     expect(foreign.text).to.include('signed in to the application <strong><bdi>Course Notes')
@@ -242,7 +242,7 @@ describe('/admin/<site>/overview and /audit', () => {
         const { pathname, search } = new URL(decode(address), service().url + path)
         if (!pathname.startsWith('/admin/northlight/')) continue
         expect(isKnown(pathname), `${pathname} on ${path}`).to.equal(true)
-        // The rule for second factors needs a second factor.
+        // Only operators with a second factor can open the page of the rule for second factors.
         const isLeftOut = pathname.includes('/download') || pathname.endsWith('/two-factors')
         if (name === 'href' && !isLeftOut) found.add(pathname + search)
       }

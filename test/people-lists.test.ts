@@ -9,7 +9,7 @@ import { shared } from './support/shared.ts'
 const PEOPLE = 60_000
 const siteId = 'sit_1'
 type List = ReturnType<typeof listStudents | typeof listPeople | typeof listOrders>
-/** Matches the index of words in a query plan. On SQLite, it is the table itself, which is WITHOUT ROWID. */
+/** Matches the index of words in a query plan. On SQLite, the index is the table itself, which is WITHOUT ROWID. */
 const WORDS = /person_word_pkey|SEARCH person_word USING PRIMARY KEY/
 
 withDatabases('the lists of a site with very many people', (open) => {

@@ -50,7 +50,7 @@ const { messages } = JSON.parse(
 ).channels.endpoint
 const eventSchema = (type: string): object => messages[type].payload
 
-/** The responses by host; 204 by default. */
+/** How the receiver responds at each host; with 204 by default. */
 const answers = new Map<string, RequestListener>()
 const received: Message[] = []
 const at = (host: string) => received.filter((message) => message.host === host)
@@ -78,7 +78,7 @@ describe('the table of event types', () => {
 
 forEachDatabase('webhooks', (start) => {
   const openssl = sharedProgram('openssl')
-  /** For claude.ai, the guard refuses the address of this machine. */
+  /** Lets requests to this machine through the guard, except those to claude.ai. */
   const admits = (url: string) => !url.includes('claude.ai')
   const receiver = shared(async () => await startHttpsHost(openssl(), receive, { admits }))
   const clock = { aheadMs: 0 }
@@ -105,7 +105,7 @@ forEachDatabase('webhooks', (start) => {
     const press = async (act: string, more = {}) => await owner().submit(path, { act, ...more })
     return { page, read, press, path }
   }
-  // Obtains a new token each time, because the clock may have moved.
+  // Obtain a token for each call, because the test may have moved the clock past the expiry of the last one.
   const value: Operator['value'] = async (...asked) =>
     await (await startOperator(running())).value(...asked)
   const createCourse = async (slug: string) =>
@@ -364,7 +364,7 @@ forEachDatabase('webhooks', (start) => {
       if (!app) throw new Error('no application')
       const { update } = makeApplicationStore(database)
       await update(app, { ...app, scopes: ['account:write'] }, by())
-      // Adding a scope ends nothing.
+      // Adding the scopes again must end no grant.
       await update(app, app, by())
     }
     const missing = () => ({ missing: 'end', nowMs: now() }) as const
@@ -421,7 +421,7 @@ forEachDatabase('webhooks', (start) => {
   })
 
   // [390]
-  it('reach no private address, follow no redirect, and end with 410', async () => {
+  it('reach no private address, follow no redirect, and are disabled by 410', async () => {
     await add('claude.ai', ['course.published'])
     await add(ONE, ['course.published'])
     await add(TWO, ['course.published'])

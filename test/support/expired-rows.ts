@@ -13,7 +13,7 @@ export const manyRows = wanted === undefined ? 10_000 : Number(wanted)
 const DAY_MS = 86_400_000
 const YEAR_MS = 365 * DAY_MS
 
-/** Statements that switch foreign keys off and on. Checking the valid references would take longer than the inserts. */
+/** Statements that switch foreign keys off and on, because checking the references takes longer than the inserts. */
 const unchecked = {
   sqlite: ['pragma foreign_keys = off', 'pragma foreign_keys = on'],
   postgres: ['set session_replication_role = replica', 'set session_replication_role = default'],

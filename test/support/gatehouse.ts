@@ -91,7 +91,7 @@ export async function startService(setup: ServiceSetup = {}) {
     }),
   )
   if (!setup.demandsApprovals) {
-    // Most tests of changes do not approve them; test/approvals.test.ts tests the default.
+    // Most tests make changes without approving them. test/approvals.test.ts tests the default.
     await sql`insert into site_approval (site_id, covers) select id, 'never' from site where true
       on conflict do nothing`.execute(service.stores.database.kysely)
   }
