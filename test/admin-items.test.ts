@@ -9,6 +9,9 @@ import type { Json } from './support/wire.ts'
 const item = { slug: 'winter', title: 'Winter', summary: 'Six walks in the snow.' }
 const times = { startsAt: '2027-01-10T18:00:00.000Z', endsAt: '2027-01-10T21:00:00.000Z' }
 const post = { title: 'The studio opens earlier', body: 'From Monday on.' }
+const never = { expireDate: undefined }
+const expireDate = '2999-01-01T00:00:00Z'
+const enrolment = { personId: 'per_noor', courseId: 'crs_portrait', expireDate }
 const member = { email: 'new@example.com', name: 'New', roles: ['STUDENT'] }
 
 const kinds = {
@@ -39,6 +42,8 @@ const wrong: readonly (readonly [mutation: string, valid: object, ...wrong: obje
   ['inviteMember', member, { email: `${'x'.repeat(65)}@example.com` }, { email: 'x@example-.com' }],
   ['inviteMember', member, { name: ' ' }, { name: 'a\0b' }, { roles: [] }],
   ['setMemberRoles', { id: 'per_sam' }, { roles: [] }],
+  ['enrolStudent', enrolment, never, { ...never, hasLifetimeAccess: false }],
+  ['enrolStudent', enrolment, { expireDate: '2020-01-01T00:00:00Z' }, { hasLifetimeAccess: true }],
 ]
 
 const faint = (field: string, color: string, contrast: number) =>

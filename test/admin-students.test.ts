@@ -10,7 +10,7 @@ const enrol = mutationOf('enrolStudent', `id isNew ${shown}`)
 const update = mutationOf('updateEnrolment', shown)
 
 forEachDatabase('the Admin API: students and their enrolments', (start) => {
-  const { running, run, value, refused, audited, kysely } = operatorSite(start)
+  const { running, run, value, audited, kysely } = operatorSite(start)
 
   it('shows the progress of a student', async () => {
     const student = await value(
@@ -73,19 +73,6 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
     expect(new Set(made.map(({ id }) => id)).size).to.equal(1)
     expect(made.filter(({ isNew }) => isNew)).to.have.length(1)
     expect(await value('{ student(id: "per_lena") { id } }')).to.deep.equal({ id: 'per_lena' })
-  })
-
-  it('needs either a future end or lifetime access', async () => {
-    const input = { personId: 'per_noor', courseId: 'crs_portrait' }
-    for (const [lasting, argument] of [
-      [{}, 'expireDate'],
-      [{ hasLifetimeAccess: false }, 'expireDate'],
-      [{ expireDate: '2020-01-01T00:00:00Z' }, 'expireDate'],
-      [{ expireDate: '2999-01-01T00:00:00Z', hasLifetimeAccess: true }, 'hasLifetimeAccess'],
-    ] as const) {
-      const said = await refused(enrol, { input: { ...input, ...lasting } })
-      expect(said).to.equal(`BAD_INPUT ${argument}`)
-    }
   })
 
   it('shows of a person at two sites only the role and the enrolments at this one', async () => {

@@ -62,7 +62,7 @@ describe('the audit trail of a running service', () => {
     expect(service().log.join('')).to.include(String(request_id))
   })
 
-  it('records why a sign-in failed and for which account, but no input', async () => {
+  it('records why a sign-in or the authentication of a client failed, but no input, and who refused consent', async () => {
     const wrong = { ...sam, password: 'not-the-password-of-sam' }
     const unknown = { login: 'stranger@elsewhere.example', password: 'whatever-was-typed' }
     for (const answers of [wrong, unknown])
@@ -76,9 +76,10 @@ describe('the audit trail of a running service', () => {
     const everything = JSON.stringify(await rowsOf())
     for (const typed of [wrong.password, unknown.login, unknown.password])
       expect(everything).not.to.include(typed)
-  })
-
-  it('records who refused consent', async () => {
+    const wrongSecret = { client_id: portal.clientId, client_secret: 'a-wrong-secret' }
+    await introspect(service().url, 'a-token', wrongSecret)
+    const ofClient = { site_id: 'sit_northlight', reason: 'invalid secret provided' }
+    expect(await newest('client.refused')).to.include(ofClient)
     const fields = { scope: 'openid email', prompt: 'consent' }
     await authorize(service().url, fields, { ...sam, refuse: true })
     const refused = { actor_person_id: 'per_sam', reason: 'did not consent' }
@@ -120,13 +121,6 @@ describe('the audit trail of a running service', () => {
       expect(failures.some(({ occurred_at }) => occurred_at >= clockMs)).to.equal(true)
     })
     expect(await rowsOf('access_token.revoked')).to.have.length(1)
-  })
-
-  it('records a failed authentication of a client with its site and the reason', async () => {
-    const wrong = { client_id: portal.clientId, client_secret: 'a-wrong-secret' }
-    await introspect(service().url, 'a-token', wrong)
-    const refused = { site_id: 'sit_northlight', reason: 'invalid secret provided' }
-    expect(await newest('client.refused')).to.include(refused)
   })
 
   it('records registrations and sign-outs', async () => {

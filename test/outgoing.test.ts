@@ -17,7 +17,8 @@ import {
 import { type DnsRecord, startNameServer } from './support/dns-server.ts'
 import { makeCertificate } from './support/document-host.ts'
 import { listen } from './support/listen.ts'
-import { requireProgram } from './support/skipped.ts'
+import { shared } from './support/shared.ts'
+import { sharedProgram } from './support/skipped.ts'
 
 /** Addresses of IANA's special-purpose registries, IPv6 addresses that embed IPv4 addresses, and invalid addresses. */
 const inner: Readonly<Record<string, readonly string[]>> = {
@@ -60,8 +61,7 @@ describe('a public address [Client ID Metadata Document §6.5]', () => {
 })
 
 describe('an outgoing request to a named server [Client ID Metadata Document §6.5]', () => {
-  let server: Awaited<ReturnType<typeof listen>>
-  let certificates: Buffer
+  const openssl = sharedProgram('openssl')
   let connections = 0
   const used = new Set<Socket>()
   const mustClose = ({ url, socket }: IncomingMessage) => {
@@ -71,9 +71,8 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
   }
   const arrived: string[] = []
 
-  before(async function () {
-    const { key, cert } = await makeCertificate(requireProgram(this, 'openssl'))
-    certificates = cert
+  const server = shared(async () => {
+    const { key, cert } = await makeCertificate(openssl())
     const listener = createServer({ key, cert }, (request, response) => {
       arrived.push(`${request.method} ${request.headers.host}${request.url}`)
       if (request.url === '/packed') response.setHeader('content-encoding', 'gzip')
@@ -87,9 +86,8 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
     listener.on('connection', () => {
       connections += 1
     })
-    server = await listen(listener)
+    return { ...(await listen(listener)), certificates: cert }
   })
-  after(async () => await server[Symbol.asyncDispose]())
   beforeEach(() => {
     connections = 0
     arrived.length = 0
@@ -97,9 +95,10 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
 
   const namesAs = (...answers: readonly (readonly string[])[]) => {
     const asked: string[] = []
+    const { certificates, port } = server()
     const send = makeGuardedFetch({
       certificates,
-      port: server.port,
+      port,
       lookUp: async (hostname) => {
         const answer = answers[Math.min(asked.length, answers.length - 1)] ?? []
         asked.push(hostname)

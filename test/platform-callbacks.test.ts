@@ -88,23 +88,11 @@ withDatabases('callbacks admitted by a pattern', (open) => {
     nowMs = NOW_MS
   })
 
-  const make = (max = 100, patterns = [pattern]) =>
+  const { integrations: configured, service } = defaultsInForce()
+  const make = (max = 100, integrations = configured) =>
     makePlatformCallbacks({
-      database: database(),
-      integrations: [
-        {
-          ...{ client_id: clientId, client_name: 'ChatGPT', other_names: [] },
-          ...{ redirect_uris: ['https://chatgpt.com/fixed'], redirect_patterns: patterns },
-          token_endpoint_auth_method: 'none',
-        },
-      ],
-      registration: {
-        ...defaultsInForce().service.registration,
-        callbacksPerPlatformMax: max,
-        unusedCallbackSeconds: 86_400,
-        idleCallbackSeconds: 180 * 86_400,
-      },
-      now: () => nowMs,
+      ...{ database: database(), integrations, now: () => nowMs },
+      registration: { ...service.registration, callbacksPerPlatformMax: max },
     })
   const rows = async () =>
     await database().kysely.selectFrom('platform_callback').selectAll().orderBy('uri').execute()
@@ -117,7 +105,8 @@ withDatabases('callbacks admitted by a pattern', (open) => {
       nowMs += DAY_MS - 1
       expect(await callbacks.admits(clientId, uri)).to.equal(true)
       expect(await callbacks.admits('integration-claude', uri), 'another client').to.equal(false)
-      expect(await make(100, []).admits(clientId, uri), 'without the pattern').to.equal(false)
+      const without = configured.map((each) => ({ ...each, redirect_patterns: [] }))
+      expect(await make(100, without).admits(clientId, uri)).to.equal(false)
     }
     nowMs += 1
     expect(await callbacks.admits(clientId, uri)).to.equal(false)

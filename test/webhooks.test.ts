@@ -460,10 +460,9 @@ forEachDatabase('webhooks', (start) => {
     const createUnread = mutationOf('createWebhookEndpoint')
     expect(await refusal(createUnread, { ...input, types })).to.equal('FORBIDDEN')
     expect(await refusal(update, { id, types })).to.equal('FORBIDDEN')
-    for (const url of ['https://192.168.0.1/', 'https://localhost/']) {
-      expect(await refusal(createUnread, { ...input, url }), url).to.equal('BAD_INPUT url')
-      expect(await refusal(update, { id, url }), url).to.equal('BAD_INPUT url')
-    }
+    const url = 'https://192.168.0.1/'
+    expect(await refusal(createUnread, { ...input, url })).to.equal('BAD_INPUT url')
+    expect(await refusal(update, { id, url })).to.equal('BAD_INPUT url')
     await value(update, { input: { id, types } })
     expect(await refusal(update, { id, url: 'https://x.example/' })).to.equal('FORBIDDEN')
     const change = async (name: string, more = '') =>
@@ -496,8 +495,9 @@ forEachDatabase('webhooks', (start) => {
     expect(await value(remove)).to.deep.equal({ deletedId: id })
   })
 
-  it('can be changed on their page', async () => {
-    const { press, read } = await add(ONE, ['course.published'])
+  // [392]
+  it('can be changed on their page by operators of their site only', async () => {
+    const { path, press, read } = await add(ONE, ['course.published'])
     const typed = { url: `https://${TWO}/hook`, types: ['post.published'], payload: 'thin' }
     const wrong = await press('save', { ...typed, url: 'http://x.example/' })
     const problem = 'Enter the https URL of a public server, without user name or password.'
@@ -508,6 +508,16 @@ forEachDatabase('webhooks', (start) => {
       .and.to.include('value="post.published" checked')
     const trail = (await owner().visit('/admin/northlight/audit')).text
     expect(trail).to.include('changed the webhook endpoint').and.include(typed.url)
+
+    const other = makePagePerson(running().url, marco)
+    const foreign = path.replace('northlight', 'open-kitchen')
+    expect((await other.visit(foreign)).status).to.equal(404)
+    for (const person of [other, makePagePerson(running().url, sam)])
+      expect((await person.visit(path)).status).to.equal(403)
+    const csrf = hiddenField((await other.visit('/admin/open-kitchen/webhooks')).text)
+    for (const act of ['rotate', 'test', 'replay-one', 'disable', 'delete'])
+      expect((await other.post(foreign, { csrf, act })).status, act).to.equal(404)
+    expect((await press('delete')).path).to.equal(`${PAGE}?done=delete`)
   })
 
   // [391]
@@ -528,19 +538,5 @@ forEachDatabase('webhooks', (start) => {
       expect(seen.status, typed.url).to.equal(422)
       expect(textOf(seen, 'webhook-problem'), typed.url).to.match(problem)
     }
-  })
-
-  // [392]
-  it('are open to operators of their site only', async () => {
-    const { path, press } = await add(ONE)
-    const other = makePagePerson(running().url, marco)
-    const foreign = path.replace('northlight', 'open-kitchen')
-    expect((await other.visit(foreign)).status).to.equal(404)
-    expect((await other.visit(path)).status).to.equal(403)
-    expect((await makePagePerson(running().url, sam).visit(path)).status).to.equal(403)
-    const csrf = hiddenField((await other.visit('/admin/open-kitchen/webhooks')).text)
-    for (const act of ['rotate', 'test', 'replay-one', 'disable', 'delete'])
-      expect((await other.post(foreign, { csrf, act })).status, act).to.equal(404)
-    expect((await press('delete')).path).to.equal(`${PAGE}?done=delete`)
   })
 })
