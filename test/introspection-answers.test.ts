@@ -11,15 +11,7 @@ import {
 } from './support/client.ts'
 import { notes, portal } from './support/gatehouse.ts'
 import { sharedService } from './support/storages.ts'
-import {
-  type Answer,
-  basic,
-  encode,
-  type Fields,
-  FORM,
-  send,
-  type WireRequest,
-} from './support/wire.ts'
+import { type Answer, basic, encode, type Fields, FORM, type WireRequest } from './support/wire.ts'
 
 const path = paths.introspection
 const asNotes = { client_id: notes.clientId }
@@ -200,10 +192,4 @@ describe('introspection responses [design 13]', () => {
     expect((await introspect(url, refresh_token)).body).to.deep.equal({ active: false })
     expect((await introspect(url, next.refresh_token)).body).to.include({ active: true })
   })
-
-  for (const [method, status] of Object.entries({ OPTIONS: 404, GET: 405, HEAD: 405, PUT: 405 })) {
-    it(`${method}: ${status}`, async () => {
-      expect((await send(service().url, { method, path })).status).to.equal(status)
-    })
-  }
 })

@@ -13,9 +13,6 @@ import {
   limitTable,
 } from '../../../src/platform/limits/limit-table.ts'
 
-/** The configuration that the figures depend on. */
-export type InForce = Pick<Config, 'service' | 'integrations'>
-
 export interface Kept {
   readonly what: string
   readonly at: readonly string[]
@@ -50,7 +47,10 @@ const DAY_SECONDS = 86_400
 const HOUR_SECONDS = 3600
 
 /** Lists everything that unauthenticated callers can leave in the stores. */
-export function keptForStrangers({ service, integrations }: InForce): readonly Kept[] {
+export function keptForStrangers({
+  service,
+  integrations,
+}: Pick<Config, 'service' | 'integrations'>): readonly Kept[] {
   return [
     ...requests(service),
     ...clients(service, integrations),
