@@ -9,7 +9,7 @@ import { install, type Package } from '../support/install.ts'
 import { memberToken, readMember, readOnly } from '../support/member-api.ts'
 import { temporaryFolder } from '../support/programs.ts'
 
-/** GraphQL clients too large for devDependencies. test/graphql-clients.test.ts tests the others. */
+/** GraphQL clients too large for devDependencies. test/graphql-http.test.ts tests the others. */
 interface GraphqlClient {
   readonly name: string
   readonly package: Package
