@@ -297,7 +297,9 @@ forEachDatabase('changes of one site at once', (start) => {
   const atOnce = async (...mutations: string[]) => {
     const answers = await Promise.all(mutations.map((one) => ask(`mutation { ${one} }`)))
     return answers.flatMap(({ status, body }) =>
-      status === 200 ? (body.errors ?? []).map(({ extensions }) => extensions?.['code']) : [status],
+      status === 200
+        ? (body.errors ?? []).map(({ extensions }: Json) => extensions?.['code'])
+        : [status],
     )
   }
   const make = async (mutation: string, input: object) =>
@@ -367,7 +369,7 @@ forEachDatabase('changes of one site at once', (start) => {
       'mutation { a: removeMember(id: "per_amir") { deletedId } b: inviteMember(input: { email: "friend@northlight.example", name: "Friend", roles: [ADMIN] }) { id } c: updateSite(input: { name: "Mine" }) { id } }',
     )
     expect(body.data).to.deep.equal({ a: { deletedId: 'per_amir' }, b: null, c: null })
-    const codes = body.errors?.map(({ extensions }) => extensions?.['code'])
+    const codes = body.errors?.map(({ extensions }: Json) => extensions?.['code'])
     expect(codes).to.deep.equal(['FORBIDDEN', 'FORBIDDEN'])
     expect(await run('{ site { name } }')).to.deep.equal({ site: { name: 'Northlight Academy' } })
   })

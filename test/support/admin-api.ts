@@ -3,7 +3,6 @@ import { paths } from '../../src/platform/http/paths.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
 import type { RunningService, ServiceSetup } from './gatehouse.ts'
 import { operatorToken } from './mcp.ts'
-import type { MemberAnswer } from './member-api.ts'
 import { fresh, shared } from './shared.ts'
 import type { Start } from './storages.ts'
 import { type Json, postJson } from './wire.ts'
@@ -13,7 +12,7 @@ type Caller = { readonly scopes?: readonly string[]; readonly person?: Answers }
 export async function startOperator({ url }: Pick<RunningService, 'url'>, caller: Caller = {}) {
   const { scopes = scopeNames('operator'), person } = caller
   const token = await operatorToken(url, scopes.join(' '), person)
-  const ask = async (query: string, variables: object = {}): Promise<MemberAnswer> =>
+  const ask = async (query: string, variables: object = {}) =>
     await postJson(url + paths.adminGraphql, { query, variables }, { token })
   const run = async (query: string, variables: object = {}): Promise<Json> => {
     const { body } = await ask(query, variables)

@@ -8,7 +8,7 @@ import { olivia } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
 import { type Answer, type Json, postJson } from './wire.ts'
 
-/** The versions of MCP that tests use (design 23). */
+/** The revisions of MCP that tests use (design 23). */
 export const eras = ['2026-07-28', '2025-11-25'] as const
 export type Era = (typeof eras)[number]
 
@@ -31,7 +31,7 @@ export async function send(url: string, method: string, sending: Sending = {}): 
   return await postJson(url + path, message, { token, headers: sent })
 }
 
-/** Creates a JSON-RPC request and its headers for one version of the protocol. */
+/** Creates a JSON-RPC request and its headers for one revision of the protocol. */
 export function messageOf(method: string, era: Era, params: Record<string, unknown>) {
   const modern = era === '2026-07-28'
   const name = params['name'] ?? params['uri']
@@ -58,7 +58,7 @@ export async function callTool(url: string, name: string, how: Calling = {}): Pr
   return await send(url, 'tools/call', { ...sending, params: { name, arguments: values } })
 }
 
-export async function readTool<T = Json>(url: string, name: string, how?: Calling): Promise<T> {
+export async function readTool(url: string, name: string, how?: Calling): Promise<Json> {
   const { status, body } = await callTool(url, name, how)
   const { content, isError } = body.result ?? {}
   if (status !== 200 || isError || !content) {

@@ -13,21 +13,7 @@ import type { Answers } from '../../tools/token/headless-person.ts'
 import { insert } from './database.ts'
 import { configFolder, notes, type RunningService, sam } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
-import { type Answer, type Json, type JsonOptions, postJson } from './wire.ts'
-
-export interface MemberAnswer extends Answer {
-  readonly body: {
-    readonly data?: Record<string, unknown> | null
-    readonly errors?: readonly {
-      readonly message: string
-      readonly path?: readonly (string | number)[]
-      readonly extensions?: Record<string, unknown>
-    }[]
-    readonly extensions?: Record<string, unknown>
-    readonly error?: string
-    readonly error_description?: string
-  }
-}
+import { type Json, type JsonOptions, postJson } from './wire.ts'
 
 export type MemberAddress = JsonOptions & { readonly url: string }
 
@@ -42,7 +28,7 @@ export async function readMember<Data = Json>(
 ): Promise<Data> {
   const { body } = await askMember(address, { query, variables })
   if (!body.data || body.errors) throw new Error(`no data: ${JSON.stringify(body)}`)
-  return body.data as Data
+  return body.data
 }
 
 export const readOnly: string = `openid ${MEMBER_READ}`
@@ -83,7 +69,7 @@ const CAMPUS_NOW = Date.UTC(2026, 0, 15, 12)
 
 const { memberApi: limits } = readConfig({}, configFolder).service
 
-/** Creates the Member API without HTTP, on a database of the test. */
+/** Creates a Member API that tests call without HTTP, on this database. */
 export function memberApiOver(database: Database, now: () => number = Date.now) {
   const parts = {
     data: makeViewerData(database, now),

@@ -16,7 +16,7 @@ import {
 } from '../support/client.ts'
 import { type RunningService, sam, startService } from '../support/gatehouse.ts'
 import { inTime } from '../support/in-time.ts'
-import { askMember, type MemberAnswer, memberToken, readOnly } from '../support/member-api.ts'
+import { askMember, memberToken, readOnly } from '../support/member-api.ts'
 import { targetOf } from '../support/page-person.ts'
 import { connectTo, startPostgres } from '../support/postgres.ts'
 import { startProcess, type Variables } from '../support/process.ts'
@@ -197,7 +197,7 @@ describe('the Member API while storage is out of reach', () => {
     return await askMember({ url, token }, { query })
   }
 
-  async function expectUnavailable(asking: () => Promise<MemberAnswer>): Promise<void> {
+  async function expectUnavailable(asking: () => Promise<Answer>): Promise<void> {
     // Design 24 allows 500 ms. The rest is for a machine that runs many tests at once.
     const answer = await inTime(900, asking)
     expect(refusalOf(answer)).to.equal('503 temporarily_unavailable')
