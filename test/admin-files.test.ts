@@ -132,7 +132,7 @@ forEachDatabase('files of a site', (start) => {
     expect(refusalOf(await send({ bytes: Buffer.alloc(0) }))).to.equal('400 invalid_request')
   })
 
-  it('end at their limits, with and without a declared length, and leave nothing', async () => {
+  it('are refused beyond the limits of a file and of a site, with and without a declared length, and leave nothing', async () => {
     const before = onDisk()
     for (const bytes of [large, new Blob([large]).stream()])
       expect(refusalOf(await send({ bytes }))).to.equal('413 invalid_request')

@@ -69,7 +69,7 @@ describe('plain requests of the tool endpoint', () => {
   })
 })
 
-/** Changes to members of the message, its parameters, their envelope and the headers. */
+/** Changed members of a request's message, parameters, `_meta` and headers. */
 type Change = Readonly<Partial<Record<'message' | 'params' | 'meta' | 'headers', object>>>
 
 describe('requests that plain-requests.ts leaves to the SDK', () => {

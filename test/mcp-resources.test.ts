@@ -33,7 +33,7 @@ const course = 'gatehouse://sites/northlight/courses/reading-light'
 forEachStorage('resources at the tool endpoint', (start) => {
   const running = sharedService({}, start)
 
-  it('are for everyone the guide and the published courses', async () => {
+  it('offer everyone the guide and the published courses', async () => {
     const { url } = running()
     for (const era of eras) {
       const listed = await listAll(url, { era })
@@ -52,7 +52,7 @@ forEachStorage('resources at the tool endpoint', (start) => {
     }
   })
 
-  it('are for a member the purchases, with the content of the tool', async () => {
+  it('offer a member the purchases, with the content of the tool', async () => {
     const { url } = running()
     const asking = { token: await memberToken(url), path: paths.mcpMember }
     const listed = await listAll(url, asking)
@@ -73,7 +73,7 @@ forEachStorage('resources at the tool endpoint', (start) => {
     }
   })
 
-  it('are for an operator the courses of the site, drafts included', async () => {
+  it('offer an operator the courses of the site, drafts included', async () => {
     const { url } = running()
     const scope = `${readScope('courses')} ${readScope('curriculum')}`
     const asking = { token: await operatorToken(url, scope), path: paths.mcpAdmin }

@@ -63,11 +63,9 @@ const changingSamples: Record<string, Values> = {
   register_for_event: { eventId: 'evt_dawn_walk', personId: 'per_noor' },
   create_post: { title: 'By a tool', body: 'A model wrote this.' },
   update_appearance: { displayName: 'Northlight' },
-  ...valuesFor(['get_site_appearance', 'get_site_analytics', 'list_site_posts'], {}),
-  get_site_revenue: { by: 'MONTH' },
 }
 
-/** Tools that need the id in another tool's answer: that tool, and further sample arguments. They run in this order. */
+/** Tools that need an id from the response of another tool, in order: the other tool, and further sample arguments. */
 const followingSamples: Record<string, readonly [of: string, further?: Values]> = {
   delete_course: ['create_course'],
   update_section: ['create_section', { title: 'Inside' }],
@@ -117,6 +115,8 @@ const samples: Record<string, Values> = {
   get_site_member: { id: 'per_sam' },
   get_site_student: { id: 'per_sam' },
   get_site_lecturer: { id: 'per_lena' },
+  ...valuesFor(['get_site_appearance', 'get_site_analytics', 'list_site_posts'], {}),
+  get_site_revenue: { by: 'MONTH' },
   ...changingSamples,
 }
 

@@ -3,7 +3,7 @@ import { type Answer, bearer, send } from '../support/wire.ts'
 import { type Entries, type HostileCase, numbered, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
-/** The two GraphQL APIs, each with the name of one of its lists. */
+/** The Member API as a target. Cases query one of its lists, and have numbers from `first`. */
 const member = {
   first: 2500,
   at: 'at the Member API',
@@ -43,7 +43,7 @@ const asText = () => '{"query":"{ __typename }"}'
 const many = (count: number, one: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => one(at)).join(' ')
 
-/** Creates a query of an API's list with these arguments. */
+/** Returns a function that creates a query of an API's list with these arguments. */
 const list =
   (args: string, variables?: object) =>
   ({ list: name }: Api) => ({
@@ -64,7 +64,7 @@ const surrogate = (api: Api) =>
 const persisted = { extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } } }
 const unnamed = { query: 'query A { __typename }', operationName: '__proto__' }
 
-/** Expensive, malformed and misleading documents: a query, or a function that makes the body. */
+/** Expensive, malformed and misleading requests: each has a query, or a function that creates the whole body. */
 const documents: Entries<[body: string | ((api: Api) => unknown), type?: string]> = [
   ['overlapping fields (CVE-2023-26144)', LIMIT, `{ ${many(1000, () => '__typename')} }`],
   ['nested inline fragments (GHSA-fc86-6rv6-2jpm)', LIMIT, nested],

@@ -49,7 +49,7 @@ const encoded = ['/interaction/%/login', '/interaction/%zz/login', '/interaction
 const tenants = [`${openid}/evil`, `/evil${openid}`, `${paths.authorizationServer}/..%2fevil`]
 const at = (path: string) => ({ path })
 
-/** Challenges and redirects that a foreign host could change, and odd request targets. */
+/** Requests whose challenge or redirect a foreign host could change, and requests with unusual targets. */
 const targets: Entries<[...requests: WireRequest[]]> = [
   ['foreign Host before the challenge of the Member API', invalidToken, toMemberApi],
   ['foreign Host before the challenge of UserInfo', invalidToken, toUserInfo],
@@ -102,7 +102,7 @@ const targetRows = [
   ...numbered(3704, targetsOfAdvisories, sendAll),
 ]
 
-/** Sends requests whose responses must not contain the foreign host. */
+/** Sends requests, and expects that no response contains the foreign host. */
 async function sendAll({ url }: World, requests: readonly WireRequest[]) {
   const answers = await Promise.all(requests.map(async (request) => await send(url, request)))
   for (const { headers, text } of answers)
@@ -110,7 +110,7 @@ async function sendAll({ url }: World, requests: readonly WireRequest[]) {
   return answers
 }
 
-/** Heads for request smuggling. The service must reject each of them and close the connection. */
+/** Header lines that smuggle a second request. The service must reject them and close the connection. */
 const smuggled: readonly (readonly [what: string, head: string])[] = [
   ['two lengths', 'Content-Length: 5\r\nContent-Length: 60'],
   ['length and chunks', 'Content-Length: 5\r\nTransfer-Encoding: chunked'],

@@ -1,7 +1,7 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { callTool, messageOf } from '../support/mcp.ts'
 import { type Answer, bearer, send } from '../support/wire.ts'
-import { type Entries, numbered, type Row, tableOf } from './case.ts'
+import { answered, type Entries, numbered, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
@@ -27,7 +27,7 @@ async function post(url: string, sending: Sending): Promise<Answer> {
   })
 }
 
-/** Host and Origin after DNS rebinding (CVE-2025-66414, CVE-2025-66416). */
+/** Headers of pages that reach the service by DNS rebinding (CVE-2025-66414, CVE-2025-66416). */
 const strangers: readonly (readonly [what: string, ...headers: string[]])[] = [
   ['foreign Host (CVE-2025-66414)', 'Host', 'evil.example'],
   ['foreign Host with a port (CVE-2025-66416)', 'Host', 'evil.example:80'],
@@ -49,8 +49,10 @@ const hostRows = (
     [2740, 'at /mcp/admin', paths.mcpAdmin],
   ] as const
 ).flatMap(([first, at, path]) =>
-  strangers.map(([what, ...headers], position): Row => {
-    const sent = async (world: World) => {
+  numbered(
+    { first, attack: (what) => [what, at] },
+    answered('403 -32600', strangers),
+    async (world, headers) => {
       const token = bearer((await world.shared()).accessToken)
       const answers = [
         await post(world.url, { path, headers: [...headers, ...token] }),
@@ -59,9 +61,8 @@ const hostRows = (
       for (const answer of answers)
         expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
       return answers
-    }
-    return [first + position, [what, at], '403 -32600', sent]
-  }),
+    },
+  ),
 )
 
 const asked = (method: string, params: object) => ({ body: { ...ping, method, params } })
@@ -74,7 +75,7 @@ const session = ['Mcp-Session-Id', 'x']
 
 const UNSUPPORTED = '415 invalid_request'
 
-/** Malformed messages. */
+/** Messages that are malformed, too large or unsupported. */
 const messages: Entries<[sending: Sending]> = [
   ['batch of messages', '400 -32600', { body: [ping, asked('tools/call', viewer).body] }],
   ['empty batch', '400 -32600', { body: [] }],
@@ -98,7 +99,7 @@ const messages: Entries<[sending: Sending]> = [
 
 const messageRows = numbered(2760, messages, async ({ url }, [sending]) => await post(url, sending))
 
-/** Sends a call whose headers name another tool or method. */
+/** Returns a function that calls get_viewer with headers that name another tool or method. */
 const disguised = (headers: Record<string, string>) => async (world: World) => {
   const params = { name: 'get_viewer', arguments: {} }
   const { message: body, headers: own } = messageOf('tools/call', '2026-07-28', params)

@@ -12,7 +12,7 @@ import {
 
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/schema-text.ts'
 
-/** The types, output fields and input fields that a schema defines. Fields have `at`: "Type.field". */
+/** Returns the types, output fields and input fields that a schema defines. Each field has `at`, such as `Course.id`. */
 export function partsOf(schema: GraphQLSchema) {
   const ownTypes: GraphQLNamedType[] = Object.values(schema.getTypeMap()).filter(
     (type) => !type.name.startsWith('__') && !isSpecifiedScalarType(type),
@@ -45,7 +45,7 @@ export function schemaSuite(schema: GraphQLSchema, nullWord: RegExp): void {
     expect(silent).to.deep.equal([])
   })
 
-  it('says of every field that may be null when it is', () => {
+  it('says when each nullable field is null', () => {
     const unexplained = fields.filter(
       ({ type, description }) => !isNonNullType(type) && !nullWord.test(description ?? ''),
     )
