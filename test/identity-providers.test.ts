@@ -14,6 +14,7 @@ import {
   isSignedIn,
   type Lie,
   leave,
+  linkIdentity,
   linksOf,
   makeLyingProviders,
   noteOf,
@@ -61,7 +62,6 @@ describe('an identity provider that lies', () => {
     })
   })
 
-  /** Signs in with a provider that responds with `said`. `sends` replaces parameters of its redirect. */
   const signIn = async (
     said: Lie = {},
     { provider = 'acme', ...how }: { provider?: string; fields?: Fields; sends?: Fields } = {},
@@ -70,11 +70,8 @@ describe('an identity provider that lies', () => {
     return await signInWith(network, service(), { provider, iss, said, ...how })
   }
   const ofSam = { email: sam.login, sub: 'sam' }
-  const link = async (subject: string, personId: string) =>
-    await insert(service().kysely, 'linked_identity', {
-      ...{ provider_id: 'acme', issuer: ISSUER, subject, person_id: personId },
-      ...{ linked_at: 1, last_used_at: 1 },
-    })
+  const link = async (subject: string, person_id: string) =>
+    await linkIdentity(service(), { provider_id: 'acme', issuer: ISSUER, subject, person_id })
 
   afterEach(async () => {
     network.says({})

@@ -1,6 +1,7 @@
 import { standardClaims } from '../src/directory/people/provider-presets.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { policyWith, sam, startService } from './support/gatehouse.ts'
+import { linkIdentity } from './support/identity-provider.ts'
 import { mailsWith } from './support/mail-folder.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
@@ -28,11 +29,10 @@ describe('the page of linked identities', () => {
   const keyOf = (provider: string, subject = 's1') => ({
     ...{ provider, issuer: `https://${provider}.example`, subject },
   })
-  const link = async (provider_id: string, person_id: string, subject = 's1') =>
-    await insert(service().kysely, 'linked_identity', {
-      ...{ provider_id, issuer: `https://${provider_id}.example`, subject, person_id },
-      ...{ linked_at: 1, last_used_at: 1 },
-    })
+  const link = async (provider_id: string, person_id: string, subject = 's1') => {
+    const issuer = `https://${provider_id}.example`
+    await linkIdentity(service(), { provider_id, issuer, subject, person_id })
+  }
   const left = async () => {
     const rows = await rowsOf(service().kysely, 'linked_identity')
     return rows.map(({ provider_id, subject }) => `${provider_id} ${subject}`).sort()

@@ -81,6 +81,11 @@ describe('/recover', () => {
     })
     const set = await phone.send(page, path, { ...both, code: code.toLowerCase() })
     expect(set.text).to.include('id="password-set-page"').and.include('href="/account"')
+    const right = textOf((await ask()).sent, 'code')
+    const second = await pathInMail(2)
+    const late = await phone.visit(second)
+    for (const tried of [...Array(5).fill('BBBB-BBBB'), right])
+      expect((await phone.send(late, second, { ...both, code: tried })).status).to.equal(422)
   })
 
   it('leads back to the sign-in from which the person came [246]', async () => {

@@ -3,7 +3,7 @@
  * table lists the lowest room first. `test/tidy.test.ts` compares it with the imports, in both directions.
  */
 export interface Room {
-  readonly mayImport: readonly string[]
+  readonly mayImport: string
   /** Folder → the names of its public files, without `.ts`. `.` is the room itself. */
   readonly folders: Readonly<Record<string, string>>
 }
@@ -20,7 +20,7 @@ export const COMPOSITION_LINES_MAX = 800
 
 export const rooms: Readonly<Record<string, Room>> = {
   platform: {
-    mayImport: ['views'],
+    mayImport: 'views',
     folders: {
       '.': 'platform',
       audit: 'audit-actions audit-list audit-stream event-types record-audit-event shown-address',
@@ -38,7 +38,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   directory: {
-    mayImport: ['views', 'platform'],
+    mayImport: 'views platform',
     folders: {
       '.': 'directory',
       mail: 'mail-folder messages notices smtp',
@@ -50,11 +50,11 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   config: {
-    mayImport: ['platform', 'directory'],
+    mayImport: 'platform directory',
     folders: { '.': 'assistant-table config' },
   },
   oauth: {
-    mayImport: ['views', 'platform', 'directory', 'config'],
+    mayImport: 'views platform directory config',
     folders: {
       '.': 'oauth',
       authorization: 'sign-outs',
@@ -67,7 +67,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   resource: {
-    mayImport: ['platform', 'directory', 'config', 'oauth'],
+    mayImport: 'platform directory config oauth',
     folders: {
       '.': 'resource',
       'resource-server': 'protect verify-bearer',
@@ -75,7 +75,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   school: {
-    mayImport: ['views', 'platform', 'directory', 'config', 'oauth'],
+    mayImport: 'views platform directory config oauth',
     folders: {
       '.': 'school',
       analytics: 'analytics counting overview revenue',
@@ -92,7 +92,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   api: {
-    mayImport: ['views', 'platform', 'directory', 'config', 'oauth', 'resource', 'school'],
+    mayImport: 'views platform directory config oauth resource school',
     folders: {
       '.': 'api',
       'admin-api': '',
@@ -103,7 +103,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   pages: {
-    mayImport: ['views', 'platform', 'directory', 'config', 'oauth', 'school', 'api'],
+    mayImport: 'views platform directory config oauth school api',
     folders: {
       '.': 'pages',
       account: '',
@@ -115,22 +115,12 @@ export const rooms: Readonly<Record<string, Room>> = {
     },
   },
   ops: {
-    mayImport: ['views', 'platform', 'directory', 'config', 'oauth', 'school'],
+    mayImport: 'views platform directory config oauth school',
     folders: { '.': 'ops', backup: '', 'clean-up': '', cli: '', doctor: '', import: '' },
   },
   compose: {
-    mayImport: [
-      'platform',
-      'directory',
-      'config',
-      'oauth',
-      'resource',
-      'school',
-      'api',
-      'pages',
-      'ops',
-    ],
+    mayImport: 'platform directory config oauth resource school api pages ops',
     folders: { '.': 'compose' },
   },
-  main: { mayImport: ['platform', 'config', 'compose'], folders: { '.': '' } },
+  main: { mayImport: 'platform config compose', folders: { '.': '' } },
 }

@@ -1,10 +1,7 @@
 import { generateSync } from 'otplib'
 
-import { makeSecondFactors } from '../src/directory/people/second-factors.ts'
 import { endSessions } from '../src/oauth/grants/end-access.ts'
 import { endEverything } from '../src/oauth/grants/end-grants.ts'
-import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
-import { makeLimits } from '../src/platform/limits/limits.ts'
 import { type Answers, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { openAuthorization } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
@@ -105,23 +102,6 @@ forEachDatabase('second factors', (start) => {
     expect((await (await firstStep(url)).send(code)).status).to.equal(401)
   })
 
-  // [304]
-  it('accepts a code once if five checks have read the last step before any of them stores it', async () => {
-    const { service, now } = account()
-    const limits = makeLimits({ policy: { ...service.config.service }, shared: undefined, now })
-    const seals = makeSecretRoot(['a root secret of this test'])
-    const passkeys = { check: async () => await Promise.reject(new Error('no passkey was sent')) }
-    const ports = { database: service.service.stores.database, limits, now }
-    const factors = makeSecondFactors(ports, { passkeys, seals, serviceName: 'Test' })
-    const actor = { personId: NOOR, requestId: 'r', now: now() }
-    const { secret, sealed } = await factors.propose('noor', 's')
-    const codeAt = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000) })
-    await factors.confirm({ sealed, session: 's', code: codeAt(now() - STEP_MS) }, actor)
-    const sent = { code: codeAt(now()), credential: '', uid: '', siteId: undefined }
-    const all = await Promise.all([1, 2, 3, 4, 5].map(() => factors.check(sent, actor)))
-    expect(all.filter(({ kind }) => kind === 'accepted')).to.have.length(1)
-  })
-
   // [305]
   it('accepts the steps before and after the current one, and no others', async () => {
     const { url, ahead, codeAt, now } = account()
@@ -203,7 +183,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [311]
-  it('asks for the second step again after a new password and for sensitive pages', async () => {
+  it('asks for the second step again before it removes the app', async () => {
     const { service, url, answers, ahead } = account()
     const person = makePagePerson(url, answers)
     await person.visit('/account')

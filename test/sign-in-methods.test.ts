@@ -14,9 +14,9 @@ import {
   openAuthorization,
   userinfo,
 } from './support/client.ts'
-import { change, insert } from './support/database.ts'
+import { change } from './support/database.ts'
 import { amir, noor, notes, olivia, portal, sam } from './support/gatehouse.ts'
-import { startAtCampus } from './support/identity-provider.ts'
+import { linkIdentity, startAtCampus } from './support/identity-provider.ts'
 import { later } from './support/later.ts'
 import { decode, hiddenField, makePagePerson, submitPage, textOf } from './support/page-person.ts'
 import { shared } from './support/shared.ts'
@@ -70,9 +70,8 @@ describe('the parameters of a request about the sign-in', () => {
   }
 
   const byProvider = async (): Promise<SignIn> => {
-    const linked = { provider_id: 'campus', issuer: campus().url, linked_at: 1, last_used_at: 1 }
     const who = { subject: 'per_olivia', person_id: 'per_olivia' }
-    await insert(service().kysely, 'linked_identity', { ...linked, ...who })
+    await linkIdentity(service(), { provider_id: 'campus', issuer: campus().url, ...who })
     return async (person, login) => {
       const text = await (await person.open(login)).text()
       const href = decode(/id="provider-campus"[^>]*href="([^"]+)"/.exec(text)?.[1] ?? 'none:')

@@ -7,6 +7,7 @@ import {
   follow,
   ISSUER,
   isSignedIn,
+  linkIdentity,
   linksOf,
   makeLyingProviders,
   noteOf,
@@ -59,10 +60,9 @@ describe('the identity provider of a site', () => {
     return await signInWith(network, service(), { provider: (await row()).id, iss, said })
   }
   const link = async (personId: string, changes = {}) => {
-    const times = { linked_at: 1, last_used_at: 1 }
     const { id: provider_id, issuer } = await row()
     const identity = { provider_id, issuer, subject: personId, person_id: personId }
-    await insert(service().kysely, 'linked_identity', { ...identity, ...times, ...changes })
+    await linkIdentity(service(), { ...identity, ...changes })
   }
 
   // [335]

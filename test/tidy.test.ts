@@ -23,7 +23,7 @@ const acrossRooms = imports.filter(({ file, imported }) => roomOf(file) !== room
 describe('tidy', () => {
   it('imports between rooms exactly as test/rooms.ts lists', () => {
     const allowed = Object.entries(rooms).flatMap(([room, { mayImport }]) =>
-      mayImport.map((other) => `${room} -> ${other}`),
+      mayImport.split(' ').map((other) => `${room} -> ${other}`),
     )
     expect([...pairsOf(acrossRooms, roomOf)].toSorted()).to.deep.equal(allowed.toSorted())
   })
@@ -31,7 +31,7 @@ describe('tidy', () => {
   it('has no cycle between rooms', () => {
     const below = new Set(['views'])
     for (const [room, { mayImport }] of Object.entries(rooms)) {
-      const above = mayImport.filter((other) => !below.has(other))
+      const above = mayImport.split(' ').filter((other) => !below.has(other))
       expect(above, `${room} imports a room that stands above it`).to.deep.equal([])
       below.add(room)
     }
@@ -70,20 +70,6 @@ describe('tidy', () => {
   it('writes out every argument in the files that compose, without spreads', () => {
     const spreading = files.filter((file) => isComposition(file) && read(file).includes('...'))
     expect(spreading).to.deep.equal([])
-  })
-
-  it('has no import cycle, types included', () => {
-    const graph = new Map(files.map((file) => [file, importsOf(file)]))
-    const done = new Set<string>()
-    const circles: string[] = []
-    const walk = (file: string, way: readonly string[]) => {
-      if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' -> '))
-      if (done.has(file) || way.includes(file)) return
-      for (const next of graph.get(file) ?? []) walk(next, [...way, file])
-      done.add(file)
-    }
-    for (const file of files) walk(file, [])
-    expect(circles).to.deep.equal([])
   })
 
   it('has at most 20 imports in a file that does not compose', () => {

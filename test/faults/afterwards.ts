@@ -39,7 +39,7 @@ async function checkFamily(family: Family, ledger: Ledger, requests: Requests) {
   ledger.refreshed(family, { used, issued, sentAtMs, nowMs: performance.now() })
 }
 
-/** Replays a refresh token of the grant if its index is even, otherwise a code. */
+/** Replays a used code of the grant if its index is odd and it has one, otherwise a used refresh token. */
 async function replayAt(
   grant: number,
   families: readonly Family[],

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { paths } from '../../src/platform/http/paths.ts'
 
-export type HardClients = Disposable & { readonly count: number }
+export type HardClients = ReturnType<typeof clientsOf>
 
 const SLOW_OF_EACH_KIND = 100
 const BYTE_EVERY_MS = 1_000
@@ -15,7 +15,7 @@ const CONNECTING_AT_ONCE = 50
 const CONNECTING_PAUSE_MS = 10
 
 /** Starts clients that send a head or a body, or read responses, byte by byte. */
-export async function startSlowClients(addresses: readonly string[]): Promise<HardClients> {
+export async function startSlowClients(addresses: readonly string[]) {
   const sockets: Socket[] = []
   const timers: NodeJS.Timeout[] = []
   const drip = (socket: Socket, bytes: string) => {
@@ -43,28 +43,24 @@ export async function startSlowClients(addresses: readonly string[]): Promise<Ha
       sockets.push(...opened)
     }
   }
-  return {
-    count: sockets.length,
-    [Symbol.dispose]() {
-      for (const timer of timers) clearInterval(timer)
-      for (const socket of sockets) socket.destroy()
-    },
-  }
+  return clientsOf(sockets, timers)
 }
 
 /** Opens connections of which one in ten sends a request. */
-export async function openIdleConnections(
-  addresses: readonly string[],
-  count: number,
-): Promise<HardClients> {
+export async function openIdleConnections(addresses: readonly string[], count: number) {
   const share = Math.floor(count / addresses.length)
   const opened = await Promise.all(addresses.map((address) => openSockets(address, share)))
   const sockets = opened.flat()
   for (const [position, socket] of sockets.entries())
     if (position % 10 === 0) socket.write(`GET ${paths.health} HTTP/1.1\r\nHost: idle\r\n\r\n`)
+  return clientsOf(sockets)
+}
+
+function clientsOf(sockets: readonly Socket[], timers: readonly NodeJS.Timeout[] = []) {
   return {
     count: sockets.length,
     [Symbol.dispose]() {
+      for (const timer of timers) clearInterval(timer)
       for (const socket of sockets) socket.destroy()
     },
   }

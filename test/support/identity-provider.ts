@@ -4,7 +4,7 @@ import { standardClaims } from '../../src/directory/people/provider-presets.ts'
 import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl } from './client.ts'
-import { editList } from './database.ts'
+import { editList, insert } from './database.ts'
 import {
   flushing,
   policyWith,
@@ -71,22 +71,15 @@ export async function leave({ url }: Pick<RunningService, 'url'>, provider: stri
   return { person, page, left, asked: left.target?.searchParams ?? new URLSearchParams() }
 }
 
-interface Returning {
-  readonly provider: string
-  readonly iss: string
-  /** False values in the provider's responses. Metadata applies from the first request on, because it is cached. */
-  readonly said?: Lie
-  readonly fields?: Fields
-  /** Changes to the query of the callback. */
-  readonly sends?: Fields
-}
+type Returning = { provider: string; iss: string; said?: Lie; fields?: Fields; sends?: Fields }
 
-/** Signs in with a provider of this network. Returns the page after its callback. */
+/** Signs in with a provider that responds with `said`. `sends` replaces parameters of the callback. */
 export async function signInWith(
   network: Awaited<ReturnType<typeof makeLyingProviders>>,
   { url }: Pick<RunningService, 'url'>,
   { provider, iss, said = {}, fields = {}, sends = {} }: Returning,
 ) {
+  // The service caches the metadata, so it must be false from the first request on.
   network.says(said.metadata ? { metadata: said.metadata } : {})
   const { person, asked } = await leave({ url }, provider, fields)
   network.hears(asked)
@@ -109,6 +102,12 @@ export async function setUpApp(service: RunningService) {
   return (steps: number) => codeAt(nowMs + steps * 30_000)
 }
 
+/** Links an identity of a provider to a person. */
+export const linkIdentity = async (
+  { kysely }: RunningService,
+  identity: { provider_id: string; issuer: string; subject: string; person_id: string },
+) => await insert(kysely, 'linked_identity', { ...identity, linked_at: 1, last_used_at: 1 })
+
 export const linksOf = async ({ kysely }: RunningService) =>
   await kysely.selectFrom('linked_identity').select(['subject', 'person_id']).execute()
 
@@ -117,7 +116,7 @@ export const ISSUER = 'https://id.acme.example'
 /** Creates a `fetch` that responds like identity providers, whatever their URL. `says` falsifies their responses. */
 export async function makeLyingProviders() {
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
-  const lie: Lie = {}
+  let lie: Lie = {}
   let nonce = ''
   const sent: string[] = []
   /** The forms that the token endpoints received. */
@@ -158,8 +157,7 @@ export async function makeLyingProviders() {
     forms,
     /** Sets the values in all responses until the next call. */
     says: (next: Lie) => {
-      for (const name of Object.keys(lie)) Reflect.deleteProperty(lie, name)
-      Object.assign(lie, next)
+      lie = next
     },
     hears: (asked: URLSearchParams) => {
       nonce = asked.get('nonce') ?? ''
