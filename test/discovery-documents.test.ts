@@ -6,6 +6,7 @@ import { authMd } from '../src/api/discovery/auth-md.ts'
 import { cacheDocuments } from '../src/api/discovery/cached-documents.ts'
 import { openApiDocument } from '../src/api/discovery/openapi-document.ts'
 import { protectedResourceMetadata } from '../src/api/discovery/protected-resource.ts'
+import { fillTemplate } from '../src/api/discovery/template.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { facts, strictFacts } from './support/facts.ts'
@@ -120,6 +121,29 @@ describe('auth.md', () => {
   })
 })
 
+describe('a template of a document', () => {
+  it('keeps a section only when its name has a value, or has none, and reads nothing in a value', () => {
+    const template =
+      'one\n{{#more}}\n{{^last}}\ntwo\n{{/last}}\n{{/more}}\n{{last}}{{#more}}!{{/more}}'
+    expect(fillTemplate(template, { more: true, last: '' })).to.equal('one\ntwo\n!')
+    expect(fillTemplate(template, { more: true, last: 'x' })).to.equal('one\nx!')
+    expect(fillTemplate(template, { more: false, last: 'x' })).to.equal('one\nx')
+    expect(fillTemplate('{{a}} {{b}}', { a: '{{b}}', b: '$& $1' })).to.equal('{{b}} $& $1')
+  })
+
+  for (const [template, problem] of [
+    ['{{a}} {{b}}', 'no value for b'],
+    ['{{#b}}{{/b}}', 'no value for b'],
+    ['{{toString}}', 'no value for toString'],
+    ['', 'does not use a'],
+    ['{{#a}}x', '{{#a}} is not closed'],
+    ['x{{/a}}', '{{/a}} is not closed'],
+  ] as const)
+    it(`is refused: ${problem}`, () => {
+      expect(() => fillTemplate(template, { a: 'x' })).to.throw(problem)
+    })
+})
+
 describe('openapi.json', () => {
   const document: Json = openApiDocument(facts)
 
@@ -134,18 +158,6 @@ describe('openapi.json', () => {
     const { scopes } = document.components.securitySchemes.oauth.flows.authorizationCode
     expect(Object.keys(scopes)).to.deep.equal(scopeNames())
     expect(strangers(JSON.stringify(document))).to.deep.equal([])
-  })
-
-  it('gives every operation an id of its own, a summary and a declared tag', () => {
-    const items = Object.values<Json>(document.paths)
-    const operations = items.flatMap((item) => Object.values<Json>(item))
-    const ids = new Set(operations.map(({ operationId }) => operationId))
-    expect(ids.size).to.equal(operations.length)
-    const declared = document.tags.map(({ name }: { name: string }) => name)
-    for (const { summary, tags } of operations) {
-      expect(summary).not.to.equal('')
-      expect(declared).to.include.members(tags)
-    }
   })
 
   it('describes 503 without a challenge, because it does not judge the token', () => {

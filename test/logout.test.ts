@@ -28,12 +28,23 @@ describe('/oauth/logout [design 27]', () => {
   }
 
   // [RP-Initiated Logout §2; RP-Initiated Logout §6]
-  it('asks first, because any page of the web can send a person here', async () => {
+  it('asks first, because any page of the web can send a person here, and refuses a form without its token', async () => {
     const { person, tokens, start } = await getTokens(service().url)
-    const answer = await person.open(address({ id_token_hint: tokens.id_token }))
-    expect(answer.status).to.equal(200)
-    expect(await answer.text()).to.include('id="logout-page"')
-    expect(await stillSignedIn(person, start)).to.equal(true)
+    const asked = async (fields: Fields) => await (await person.open(address(fields))).text()
+    const hint = { id_token_hint: tokens.id_token }
+    for (const fields of [{}, hint, { ...hint, post_logout_redirect_uri: back }])
+      expect(await asked(fields))
+        .to.include('id="logout-page"')
+        .and.not.include('address-ignored')
+    expect(await asked({ post_logout_redirect_uri: back }), 'no client is named')
+      .to.include('id="address-ignored"')
+      .and.not.include(back)
+    const forged = await person.open(new URL(`${paths.endSession}/confirm`, service().url), {
+      method: 'POST',
+      body: new URLSearchParams({ logout: 'yes', xsrf: 'guessed' }),
+    })
+    expect(forged.status).to.equal(400)
+    expect(await forged.text()).to.include('id="error-page"')
     await confirmSignOut(person, address(), {})
     expect(await stillSignedIn(person, start), 'the person stays').to.equal(true)
   })
@@ -58,31 +69,6 @@ describe('/oauth/logout [design 27]', () => {
     expect(await destination(other.person, address(toNotes))).to.equal(back)
     const nobody = makeHeadlessPerson(sam)
     expect(await destination(nobody, address(toNotes)), 'without a session').to.equal(back)
-  })
-
-  it('says on the page when it ignores an address because no client is named', async () => {
-    const { person, tokens } = await getTokens(service().url)
-    const asked = async (fields: Fields) => await (await person.open(address(fields))).text()
-    expect(await asked({ post_logout_redirect_uri: back }))
-      .to.include('id="address-ignored"')
-      .and.not.include(back)
-    for (const fields of [{}, { id_token_hint: tokens.id_token, post_logout_redirect_uri: back }]) {
-      expect(await asked(fields))
-        .to.include('id="logout-page"')
-        .and.not.include('address-ignored')
-    }
-  })
-
-  it('refuses a form without its token [RP-Initiated Logout §6]', async () => {
-    const { person, start } = await getTokens(service().url)
-    await person.open(address())
-    const answer = await person.open(new URL(`${paths.endSession}/confirm`, service().url), {
-      method: 'POST',
-      body: new URLSearchParams({ logout: 'yes', xsrf: 'guessed' }),
-    })
-    expect(answer.status).to.equal(400)
-    expect(await answer.text()).to.include('id="error-page"')
-    expect(await stillSignedIn(person, start)).to.equal(true)
   })
 
   it('accepts the request as a form, but not as JSON [RP-Initiated Logout §2]', async () => {

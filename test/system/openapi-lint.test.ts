@@ -9,6 +9,7 @@ import { temporaryFolder } from '../support/programs.ts'
 
 const config = `extends: [recommended]
 rules:
+  operation-tag-defined: error
   operation-2xx-response: off
   operation-4xx-response: off
 `
