@@ -296,6 +296,7 @@ describe('limits: 429', () => {
     withoutBody.destroy()
   })
 
+  // [RFC 8414 §6.2; RFC 9700 §4.13; threat 37]
   it('counts by client address behind a trusted proxy only, and by IPv6 /64 [212]', async () => {
     const statusesBy = { yes: [401, 429, 401], no: [401, 429, 429] }
     for (const [TRUST_PROXY, expected] of Object.entries(statusesBy)) {

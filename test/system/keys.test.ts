@@ -50,13 +50,15 @@ describe('signing keys of two processes on one database', () => {
     return (await get(address + paths.jwks)).body
   }
 
-  // [OpenID Connect Discovery §3; 117]
+  // [OpenID Connect Core §10.1; OpenID Connect Discovery §3; Authentication 7.3; 117]
   it('are published without a private member, the next one included', async () => {
     for (const { url } of [pair().first, pair().second]) {
       const { keys } = await keySetAt(url)
       expect(keys).to.have.length(2)
       for (const key of keys)
-        expect(key).to.have.all.keys('alg', 'crv', 'kid', 'kty', 'use', 'x', 'y')
+        expect(key)
+          .to.include({ kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig' })
+          .and.have.all.keys('alg', 'crv', 'kid', 'kty', 'use', 'x', 'y')
     }
   })
 
