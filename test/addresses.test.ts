@@ -2,13 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
-import {
-  forwardAuthFor,
-  nameOfSite,
-  pages,
-  takenSlugs,
-  toolPaths,
-} from '../src/platform/http/paths.ts'
+import { forwardAuthFor, pages, takenSlugs, toolPaths } from '../src/platform/http/paths.ts'
 import { insert } from './support/database.ts'
 import { everyPattern, mailFile, someAddress } from './support/every-address.ts'
 import { policyWith } from './support/gatehouse.ts'
@@ -61,8 +55,6 @@ it('the reserved names of sites are those that follow /admin/ in another address
   expect([...takenSlugs]).to.include.members(['graphql', 'schema.graphql', 'api'])
   for (const slug of takenSlugs)
     expect(patterns.some((pattern) => pattern.startsWith(`/admin/${slug}`))).to.equal(true)
-  expect(nameOfSite({ id: 'sit_1', slug: 'api' })).to.equal('sit_1')
-  expect(nameOfSite({ id: 'sit_1', slug: 'apis' })).to.equal('apis')
 })
 
 /** Returns other spellings of a path: one or all segments in upper case, or a trailing slash. Keeps parameters. */

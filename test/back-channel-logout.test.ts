@@ -91,50 +91,48 @@ async function addNotices(
   })
 }
 
-describe('back-channel logout', () => {
-  forEachStorage('back-channel logout', (start) => {
-    const running = runningFor(sharedProgram('openssl'), start)
+forEachStorage('back-channel logout', (start) => {
+  const running = runningFor(sharedProgram('openssl'), start)
 
-    // [Back-Channel Logout §2.3; Back-Channel Logout §2.4; Back-Channel Logout §2.5;
-    // Back-Channel Logout §2.6; Back-Channel Logout §4.1]
-    it('posts a logout token that names the session of the id_token', async () => {
+  // [Back-Channel Logout §2.3; Back-Channel Logout §2.4; Back-Channel Logout §2.5;
+  // Back-Channel Logout §2.6; Back-Channel Logout §4.1]
+  it('posts a logout token that names the session of the id_token', async () => {
+    const { service, party } = running()
+    const { idToken, signOut } = await signInAtPortal(service)
+    const { sid, sub } = decodeJwt(idToken)
+    expect(sid).to.be.a('string')
+    // Another exchange in the same session causes no second notice.
+    const session = await rowOf(service.kysely, 'relying_party_session')
+    const another = { ...session, family_id: 'another exchange' }
+    await insert(service.kysely, 'relying_party_session', another)
+    await signOut()
+    const [token = ''] = await received(party.tokens, 1)
+    const { payload } = await verified(service, token)
+    expect(payload).to.include({ sub, sid })
+    expect(payload['events']).to.deep.equal({ [EVENT]: {} })
+    expect(payload.jti).to.be.a('string')
+    expect(payload).to.not.have.property('nonce')
+    expect((payload.exp ?? 0) - (payload.iat ?? 0)).to.be.within(1, 120)
+    await becomes(service, { sessions: 0, notices: 0 })
+    expect(party.tokens).to.have.lengthOf(1)
+  })
+
+  const sessions = '/account/sessions'
+  const removal = `/account/apps/remove?client=${portal.clientId}&site=sit_northlight`
+  for (const [when, path, action] of [
+    ['signs out that browser from another one', sessions, `${sessions}/end-others`],
+    ['removes it', removal, '/account/apps/remove'],
+  ] as const) {
+    it(`tells the application when the person ${when}`, async () => {
       const { service, party } = running()
-      const { idToken, signOut } = await signInAtPortal(service)
-      const { sid, sub } = decodeJwt(idToken)
-      expect(sid).to.be.a('string')
-      // Another exchange in the same session causes no second notice.
-      const session = await rowOf(service.kysely, 'relying_party_session')
-      const another = { ...session, family_id: 'another exchange' }
-      await insert(service.kysely, 'relying_party_session', another)
-      await signOut()
+      const { idToken } = await signInAtPortal(service)
+      await makePagePerson(service.url, sam).submit(path, {}, action)
       const [token = ''] = await received(party.tokens, 1)
       const { payload } = await verified(service, token)
-      expect(payload).to.include({ sub, sid })
-      expect(payload['events']).to.deep.equal({ [EVENT]: {} })
-      expect(payload.jti).to.be.a('string')
-      expect(payload).to.not.have.property('nonce')
-      expect((payload.exp ?? 0) - (payload.iat ?? 0)).to.be.within(1, 120)
+      expect(payload).to.include({ sub: 'per_sam', sid: decodeJwt(idToken)['sid'] })
       await becomes(service, { sessions: 0, notices: 0 })
-      expect(party.tokens).to.have.lengthOf(1)
     })
-
-    const sessions = '/account/sessions'
-    const removal = `/account/apps/remove?client=${portal.clientId}&site=sit_northlight`
-    for (const [when, path, action] of [
-      ['signs out that browser from another one', sessions, `${sessions}/end-others`],
-      ['removes it', removal, '/account/apps/remove'],
-    ] as const) {
-      it(`tells the application when the person ${when}`, async () => {
-        const { service, party } = running()
-        const { idToken } = await signInAtPortal(service)
-        await makePagePerson(service.url, sam).submit(path, {}, action)
-        const [token = ''] = await received(party.tokens, 1)
-        const { payload } = await verified(service, token)
-        expect(payload).to.include({ sub: 'per_sam', sid: decodeJwt(idToken)['sid'] })
-        await becomes(service, { sessions: 0, notices: 0 })
-      })
-    }
-  })
+  }
 })
 
 describe('back-channel logout', () => {

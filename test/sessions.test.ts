@@ -268,6 +268,7 @@ describe('sessions of browsers', () => {
 
   it('do not begin with a password given before the sessions ended [272]', async () => {
     const { url, kysely } = service()
+    await enter(olivia)
     const person = makeHeadlessPerson(olivia)
     const given = await submitPage(person, await openAuthorization(person, url), olivia)
     await kysely.transaction().execute((trx) => endSessions(trx, ['per_olivia'], Date.now()))
