@@ -127,6 +127,11 @@ describe('forward auth', () => {
     const answer = await ask(asProxy, '?scope=account:reed%22%0d%0aX:y')
     expect(refusalOf(answer)).to.equal('400 invalid_scope')
     expect(answer.text).not.to.include('reed')
+    expect(answer.text).not.to.include('commas')
+    const joined = await ask(asProxy, '?scope=account:read,profile')
+    expect(joined.text)
+      .to.include('use only scopes listed in scopes_supported')
+      .and.include('separate scopes with spaces, not commas')
   })
 
   // [threat 27]

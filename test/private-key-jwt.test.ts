@@ -420,7 +420,9 @@ describe('private_key_jwt on the pages of an operator', () => {
     ['https://me:secret@client.example/keys', /user name/],
     ['https://portal.example:8787/keys', /port must be 443/],
     ['nonsense', /complete URL/],
-    ['{"keys":[]}', /cannot be used/],
+    ['{"kty":"OKP","crv":"Ed25519","x":"abc"}', /it has no list .*keys.*; wrap a single key/],
+    ['{"keys":[]}', /its list .*keys.* is empty/],
+    [`{"keys":[{}${',{}'.repeat(10)}]}`, /it has more than 10 keys/],
     ['{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}', /cannot be used/],
     ['{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA","d":"AA"}]}', /contains a private key/],
   ] as const) {

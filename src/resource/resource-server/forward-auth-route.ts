@@ -112,7 +112,7 @@ function refuseProxy(ctx: Context, reason: string): void {
  * `forwardAuthFor`, the path and query are those of the guarded request. The caller controls them, so only the header
  * counts there. A caller that sends the header can only add requirements for its own token.
  */
-export function readWantedScopes(path: string, query: string, headers: readonly string[]) {
+function readWantedScopes(path: string, query: string, headers: readonly string[]) {
   const parameters = new URLSearchParams(path.startsWith(forwardAuthFor) ? '' : query)
   const named = [...parameters.getAll('scope'), ...headers]
   const scopes = [...new Set(named.flatMap((text) => text.split(' ')).filter(Boolean))]
