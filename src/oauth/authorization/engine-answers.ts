@@ -224,7 +224,7 @@ const toOperator = sentences({
       `the client is registered for the authentication method ${client.clientAuthMethod}, but used another; use the registered one, or change the registration`,
   // The store does not return expired codes, so the engine reports them as not found.
   'authorization code not found':
-    'the code is unknown: it has expired, is truncated, or comes from another service',
+    'the code is unknown: it has expired, is truncated, or comes from another service; start the authorization again',
 })
 
 /** Returns the reason to show to operators of the application. Replaces the engine's vague reasons. */

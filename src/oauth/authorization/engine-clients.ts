@@ -147,7 +147,7 @@ const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
  * Configures the engine's requests for metadata documents, client keys and sign-out notices. No request follows
  * redirects. Only requests to `privateHosts` may connect to private addresses (platform/outgoing/guarded-fetch.ts).
  * Fetches of keys are limited, because unauthenticated callers can trigger them. Sign-out notices have a separate time
- * limit, and their queue limits the number of parallel requests (oauth/authorization/sign-outs.ts).
+ * limit, and their queues limit the number of parallel requests (platform/outbox/outbox.ts).
  */
 export function engineRequests({
   documents,

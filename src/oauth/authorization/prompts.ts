@@ -84,7 +84,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Creates the checks that reject ended sessions and disabled or deleted accounts. The engine would accept these. The
+ * Creates the checks that reject ended sessions and disabled or deleted accounts. The engine would accept them. The
  * error is `login_required` instead of the default, `interaction_required` (OpenID Connect Core §3.1.2.6).
  */
 function loginChecks() {

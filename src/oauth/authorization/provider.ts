@@ -249,7 +249,7 @@ interface ReplayDetection {
 
 /**
  * Makes the engine record used assertions and DPoP proofs in our store. The engine's own code reads before it writes,
- * so two simultaneous uses would both pass.
+ * so two simultaneous uses could both pass.
  */
 function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
   const detection = provider.ReplayDetection as unknown as ReplayDetection

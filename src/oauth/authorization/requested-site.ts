@@ -49,7 +49,7 @@ export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   return decision.kind === 'choose' ? decision.sites : []
 }
 
-/** Whether the site's review permits the scopes. Blocked clients get none. Unapproved clients get only read scopes. */
+/** Whether the site's review permits the scopes. Blocked clients get none. Unapproved clients get no write scopes. */
 function admitsDocument(
   site: HeldSite,
   document: DocumentState,

@@ -178,7 +178,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.ended_at', 'is not', null),
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
-        // Only clients of a site have a row in `oauth_application`. If the row is missing, the client was deleted.
+        // Each application has a row in `oauth_application`. If the row is missing, the application was deleted.
         e.and([e('app.client_id', 'is', null), e('g.client_origin', 'in', ['site', 'operator'])]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),

@@ -139,7 +139,7 @@ export async function authenticateClient(
   }
   if (assertion !== undefined) {
     if (!verifyAssertion)
-      return { client, refused: 'this service does not support client_assertion' }
+      return { client, refused: 'this service does not support client_assertion; use a secret' }
     const choseFapi = demandsFapi(client)
     const refused = await verifyAssertion({ clientId, assertion, choseFapi })
     if (refused !== undefined) return { client, refused }

@@ -105,7 +105,7 @@ function makeVerifyAssertion(
 ): VerifyAssertion {
   return async ({ clientId, assertion, choseFapi }) => {
     const keys = await findKeys(clientId).catch(() => undefined)
-    if (!keys) return 'the keys of the client could not be fetched'
+    if (!keys) return 'the keys of the client could not be fetched; check its jwks_uri'
     const claims = { issuer: clientId, subject: clientId, audience: [...audiences] }
     const check = (payload: JWTPayload) =>
       problemOfAssertion(payload, audiences, { choseFapi, nowMs: now() })
@@ -281,10 +281,10 @@ function problemOfClaims(
 ): string | undefined {
   if (typeof payload.jti !== 'string' || payload.jti === '') return 'the DPoP proof has no jti'
   if (typeof payload.iat !== 'number') return 'the DPoP proof has no iat'
-  if (payload['htm'] !== method) return 'the DPoP proof is for another HTTP method'
-  if (!isSameAddress(payload['htu'], address)) return 'the DPoP proof is for another URL'
+  if (payload['htm'] !== method) return 'htm of the DPoP proof differs from the HTTP method'
+  if (!isSameAddress(payload['htu'], address)) return 'htu of the DPoP proof differs from the URL'
   if (accessToken !== undefined && payload['ath'] !== sha256(accessToken)) {
-    return 'the DPoP proof is for another access token'
+    return 'ath of the DPoP proof does not match the access token'
   }
   return undefined
 }

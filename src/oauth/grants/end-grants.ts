@@ -188,7 +188,7 @@ export async function endEverything({ kysely }: Database, nowMs: number) {
 
 const TOTP_STEP_MS = 30_000
 
-/** Removes all records of the state store from the database, except self-registered clients. */
+/** Removes all records of the state store from the database, except loopback clients. */
 async function removeRecords(kysely: Database['kysely']): Promise<number> {
   let removed = 0
   const next = kysely

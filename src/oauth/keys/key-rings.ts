@@ -65,7 +65,7 @@ function ringsOf(tokens: KeyRing, upstreams: KeyRing) {
 /**
  * The ES256 signing keys for one purpose (`KeyUse`). The `next` key is published but does not sign yet. The `current`
  * key signs. A `retired` key stays published until everything that it signed has expired. So, unless a rotation is
- * forced, all processes and verifiers know a new key before it signs. Rotation needs no restart.
+ * forced, processes and verifiers can load a new key before it signs. Rotation needs no restart.
  */
 export type KeyRing = Awaited<ReturnType<typeof readKeyRing>>
 

@@ -9,7 +9,7 @@ const PAGE_ROWS = 250
 
 /**
  * Reads the records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot, so the
- * export may include some concurrent changes.
+ * export may include some concurrent changes and miss others.
  */
 export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
   const kind = kindOf(type)

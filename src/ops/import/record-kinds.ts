@@ -163,7 +163,7 @@ export const kinds = {
       name: text(200),
       mediaType: text(100),
       sizeBytes: count(Number.MAX_SAFE_INTEGER),
-      sha256: z.string().regex(/^[\w-]{43,64}$/, 'must be a digest'),
+      sha256: z.string().regex(/^[\w-]{43,64}$/, 'must be a SHA-256 digest'),
       createdBy: optional(id('per')),
       createdAt: time,
     }),
