@@ -91,7 +91,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
     problems,
   )
   for (const repeated of repeatedIn(integrations ?? [])) {
-    problems.push(`integrations.json: ${repeated} is listed twice`)
+    problems.push(`integrations.json: ${repeated} is listed twice; names and ids must be unique`)
   }
   const { identityProviders = [] } = service?.signIn ?? {}
   problems.push(...problemsOfProviders(identityProviders, env?.providerSecrets))

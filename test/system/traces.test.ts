@@ -101,7 +101,7 @@ describe('traces by OTLP', () => {
     const keySet = async (url: string) => await get(url + paths.jwks)
     const { result, log } = await exported({ OTEL_EXPORTER_OTLP_ENDPOINT }, keySet)
     expect(result.status).to.equal(200)
-    expect(log).to.include('spans could not be exported')
+    expect(log).to.include('traces could not be exported')
   })
 
   it('continue at the platform’s own API, in place of the caller’s trace', async () => {

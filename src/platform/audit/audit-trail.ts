@@ -85,7 +85,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
         const line = { cause: String(error), events: waiting.length + dropped }
         logger.warn(
           line,
-          'audit events could not be written before the process exited and are lost',
+          'audit events are lost, because they could not be written before the process exited',
         )
       })
     },

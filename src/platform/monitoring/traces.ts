@@ -192,7 +192,7 @@ function logDiagnostics(logger: Logger): void {
 }
 
 function logExportFailure(logger: Logger, reason: string): void {
-  logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'spans could not be exported')
+  logger.warn({ cause: reason.slice(0, REASON_LENGTH_MAX) }, 'traces could not be exported')
 }
 
 function makeSampler(name: string, ratio: number): Sampler {

@@ -241,7 +241,7 @@ async function attempt(
   await settle(row, lastError, running, isOver).catch((cause: unknown) =>
     logger.error(
       { message: id, kind, outcome, cause },
-      'the row of an outbox message could not be updated',
+      'the row of an outbox message could not be updated, so the message may be sent again',
     ),
   )
   noteAttempt(kind, outcome)

@@ -95,7 +95,7 @@ class Workers {
   }
 
   #kill({ pid, worker }: Member): void {
-    this.#options.logger.error({ worker: pid }, 'a worker did not stop and was killed')
+    this.#options.logger.error({ worker: pid }, 'a worker did not stop in time and was killed')
     worker.process.kill('SIGKILL')
   }
 
