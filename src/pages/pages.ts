@@ -1,4 +1,4 @@
-/** Composes the service's own pages: account, joining, administration, and connecting assistants. */
+/** Composes the service's own pages: account, mailed links, administration, and connecting assistants. */
 
 import type { Api, Discovery } from '../api/api.ts'
 import type { Config } from '../config/config.ts'

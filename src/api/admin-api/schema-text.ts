@@ -115,7 +115,7 @@ function repeatParts(text: string): string {
 }
 
 const idempotencyKey = `
-  "A key chosen by the client. Repeating the request with the same key within seven days creates nothing new."
+  "A key chosen by the client. For seven days, it creates no second object while the first exists."
   idempotencyKey: String
 `
 

@@ -88,7 +88,7 @@ async function runOperation<Caller>(
   sendResult(ctx, 200, { ...result, extensions: { cost, ...limits } }, type)
 }
 
-/** Reads the body of a POST; returns an empty text for a GET. @throws unsupportedBody, bodyTooLarge */
+/** Reads the body of a POST; returns an empty string for a GET. @throws unsupportedBody, bodyTooLarge */
 async function readBody(ctx: Context, bytesMax: number): Promise<string> {
   if (ctx.method === 'GET') return ''
   const text = decodeUtf8(await readRequestBody(ctx, bytesMax))

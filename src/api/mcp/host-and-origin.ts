@@ -39,7 +39,7 @@ export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   }
 }
 
-/** Whether a Host header is only a name or address and an optional port, unlike `evil@host`. */
+/** Whether a Host header is only a host name or IP address and an optional port, unlike `evil@host`. */
 function isHost(host: string): boolean {
   return /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(host)
 }

@@ -14,7 +14,7 @@ const INVALID_PARAMS = -32_602
 const INTERNAL_ERROR = -32_603
 const PARSE_ERROR = -32_700
 
-/** The only JSON-RPC message in a request: its text and its parsed value. */
+/** The JSON-RPC message of a request: its text and its parsed value. */
 export interface Message {
   readonly text: string
   readonly value: unknown

@@ -52,7 +52,7 @@ function serverFor(exchange: Exchange | undefined): Server {
     instructions: instructionsOf(call),
     supportedProtocolVersions: [...protocolVersions],
     capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
-    // The SDK forbids caching of all other results, which may depend on the token.
+    // By default, the SDK declares results private and immediately stale, because they may depend on the token.
     cacheHints: { 'tools/list': cacheHintsFor(call) },
   })
   offerTools(server, exchange)
@@ -76,7 +76,7 @@ function offerTools(server: Server, exchange: Exchange): void {
   })
 }
 
-/** Handles a request of the 2025 revisions, without sessions and always in JSON. */
+/** Handles a request of the 2025 revisions, without a session. Always responds in JSON. */
 async function answerLegacy(server: Server, request: Request, message: unknown): Promise<Response> {
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
@@ -119,7 +119,7 @@ function changeWords({ caller, parts }: ToolCall): string {
       ? ''
       : ` You can change nothing until an operator approves this client at ${parts.service.baseUrl}${pages.admin}?${approval}.`
   }
-  // The address also names the areas that the token may change already.
+  // The URL also names the areas that the token may already change.
   const later = areas.slice(2)
   const named = changeableAreas.filter((area) => !later.includes(area))
   const address = parts.service.baseUrl + pathForChanges(named)

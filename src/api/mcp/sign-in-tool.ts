@@ -32,7 +32,7 @@ export const changeableAreas: readonly string[] = [
   ),
 ].sort()
 
-/** Returns the areas whose write scopes the token lacks; none if such a client can get no write scopes. */
+/** Returns the areas whose write scopes the token lacks; none if `canGetChanges` is false. */
 export function areasToGain(caller: AccessToken | undefined): readonly string[] {
   if (!canGetChanges(caller)) return []
   return changeableAreas.filter((area) => !caller?.scopes.includes(writeScope(area)))

@@ -21,7 +21,7 @@ export interface ToolAddress {
   readonly audience?: ToolAudience
   /** The name of the endpoint's protected-resource metadata. */
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
-  /** The areas to change that the address names (design 38). */
+  /** The areas to change that the path names (design 38). */
   readonly areas?: readonly string[]
 }
 
@@ -203,9 +203,9 @@ function securitySchemesOf(access: ToolAccess) {
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /**
- * The keywords that every host passes to every model. Some APIs reject requests with other keywords: Google's rejects
- * `additionalProperties`, `$schema`, `format` and `anyOf`, and strict modes reject lengths and patterns. Calls are
- * validated against the full schema.
+ * The keywords that every known host passes to every model. Some APIs reject requests with other keywords. Google's
+ * rejects `additionalProperties`, `$schema`, `format` and `anyOf`, and strict modes reject lengths and patterns. Calls
+ * are validated against the full schema.
  */
 const keywords = ['type', 'description', 'properties', 'required', 'enum', 'items'] as const
 

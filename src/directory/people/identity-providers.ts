@@ -203,7 +203,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
       return identityOf({ ...more, ...claims }, provider)
     },
 
-    /** Returns the URL that ends the session at a provider (RP-Initiated Logout §2); undefined if it has none. */
+    /** Returns the URL that ends the session at a provider (RP-Initiated Logout §2), if it has one. */
     async signOut(provider: IdentityProvider): Promise<string | undefined> {
       const address = URL.parse((await discover(provider).found).end_session_endpoint ?? '')
       if (address?.protocol !== new URL(provider.issuer).protocol) return undefined

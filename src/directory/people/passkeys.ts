@@ -218,9 +218,9 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
 type Use = webauthn.UseInfo & { readonly challenge: string }
 
 /**
- * Records a use. If the counter has not increased, the passkey is marked as copied (WebAuthn §6.1.1), and neither the
- * original nor the copy works any longer. A response that was sent twice is `stale`. @returns the outcome, or the
- * passkey if this call marked it as copied
+ * Records a use. If the counter has not increased, the passkey is marked as copied, unless both values are 0 (WebAuthn
+ * §6.1.1). Then neither the original nor the copy works any longer. A response that was sent twice is `stale`.
+ * @returns the outcome, or the passkey if this call marked it as copied
  */
 async function recordUse(trx: Transaction<Schema>, id: string, use: Use, nowMs: number) {
   const { newCounter: counter, challenge: last_challenge } = use

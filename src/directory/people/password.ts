@@ -19,9 +19,9 @@ const defaultStandIn =
   '$argon2id$v=19$m=19456,t=2,p=1$qlKTKsnQDtvH7uitXqo4sQ$SD9veOAiEvLFuTeRqYOzgC/eFx0v+GJ2JRuwhhcbdsU'
 
 /**
- * Creates the functions that hash and verify passwords in low-priority threads, with Argon2id, 19 MiB and two passes
- * (OWASP's first choice). By default, one core stays free for requests. Hashes that do not fit into the queue are
- * rejected.
+ * Creates the functions that hash and verify passwords in low-priority threads. New hashes use Argon2id with 19 MiB and
+ * two passes (OWASP's first choice). By default, one of several cores stays free for requests. Throws TooManyHashes if
+ * the queue is full.
  *
  * @param processes the number of processes on this host that share `parallelHashesMax`; each runs at least one hash
  * @param firebaseSignerKey the signer key of a Firebase project, in base64; without it, no hash of Firebase matches

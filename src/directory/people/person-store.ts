@@ -18,7 +18,7 @@ export interface Person {
   /** The person's language (BCP 47) and time zone (IANA), if known. */
   readonly locale: string | null
   readonly timeZone: string | null
-  /** When all sessions of the person were last ended, if ever. Sessions that began earlier are invalid. */
+  /** When all sessions of the person were last ended, if ever. Sessions that were authenticated earlier are invalid. */
   readonly signedOutAt?: number | undefined
   /** Whether the account will be deleted unless the person signs in. */
   readonly isLeaving?: true | undefined

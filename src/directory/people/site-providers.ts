@@ -93,7 +93,7 @@ const about = ({ id, siteId }: Pick<IdentityProvider, 'id' | 'siteId'>) => ({
   ...{ subject: { kind: 'identity_provider', id }, siteId },
 })
 
-/** Creates the function that lists a site's providers: its own and, unless that is the only way, the platform's. */
+/** Creates the function that lists a site's providers: its own and, unless only they are accepted, the platform's. */
 export function makeListProviders(
   ofPlatform: readonly IdentityProvider[],
   siteProviders: Pick<SiteProviders, 'list'>,

@@ -1,9 +1,9 @@
 import { catalogue, findScope, type Scope } from './catalogue.ts'
 
 /**
- * The origin of a client (design decision 2): created by a site operator for members, created by an owner to act on
- * that owner's behalf, listed in `config/integrations.json`, self-registered with a loopback callback, or described by
- * a Client ID Metadata Document.
+ * The origin of a client (design 2). `site`: created by an operator for members. `operator`: created by an owner to act
+ * for that owner. `integration`: listed in `config/integrations.json`. `loopback`: self-registered with a loopback
+ * callback. `document`: described by a Client ID Metadata Document.
  */
 export type ClientOrigin = 'site' | 'operator' | 'integration' | 'loopback' | 'document'
 

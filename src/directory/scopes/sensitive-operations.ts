@@ -1,4 +1,4 @@
-/** Lists the operations for which a site can require two factors (RFC 9470; docs/security.md). */
+/** Lists the operations that need two factors at every site that requires two factors (RFC 9470; docs/security.md). */
 
 import { needsOperator } from './policy.ts'
 

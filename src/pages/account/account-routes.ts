@@ -1,4 +1,4 @@
-/** Serves the start page of the account, and pages below it. */
+/** Serves the start page of the account, and its pages for apps, notifications and queries. */
 
 import { connectedAppsPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'

@@ -186,7 +186,7 @@ function areaOf({ site, address }: Operator, { reviews }: AdminParts) {
     const [pattern, ...labels] = entry
     return hidden.includes(pattern) ? [] : [[address(pattern), ...labels]]
   })
-  // The site's logo and colors are only for pages of its members.
+  // The site's logo and colors do not apply to its administration.
   const look = { name: site.name, logoHref: undefined, colorsHref: undefined }
   return { name: text('adminNav.area', { site: site.name }), look, entries }
 }

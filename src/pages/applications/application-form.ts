@@ -132,7 +132,7 @@ function problemsOfUris(uris: readonly string[], rules: UriRules): Html[] | unde
   return problems.length > 0 ? problems : undefined
 }
 
-/** Returns the problem with a redirect URI, if any (RFC 6749 §3.1.2, RFC 8252 §7, RFC 9700 §2.1). */
+/** Returns the problem with a (post-logout) redirect URI, if any (RFC 6749 §3.1.2, RFC 8252 §7, RFC 9700 §2.1). */
 function problemOfUri(uri: string, rules: UriRules) {
   if (uri.length > URI_LENGTH_MAX) return 'long'
   const url = URL.parse(uri)

@@ -38,7 +38,7 @@ export function memberSteps(
   }
 }
 
-/** Returns the steps for an operator to connect an assistant. It registers itself, so the steps need no client_id. */
+/** Returns the steps for an operator. They contain no client_id: an assistant registers or has a metadata document. */
 export function operatorSteps(
   assistant: Assistant,
   site: NamedSite,
@@ -75,7 +75,7 @@ function serverName({ slug }: NamedSite): string {
 export interface Values {
   /** The URL of the MCP endpoint. */
   readonly url: string
-  /** The client_id to enter; empty if the assistant registers itself. */
+  /** The client_id to enter; empty if the person enters none. */
   readonly clientId: string
   /** The name that the assistant uses for the server: letters, digits and hyphens. */
   readonly server: string

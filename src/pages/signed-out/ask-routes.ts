@@ -67,7 +67,7 @@ export function askRoutes(router: Router, ports: SignedOutPorts, asking: Asking<
   sentRoute(router, ports, asking)
 }
 
-/** Registers the page that is shown after an e-mail with a link was sent. */
+/** Registers the page that is shown after a person has requested a link by e-mail. */
 export function sentRoute(
   router: Router,
   { database, links, visitors, now }: SignedOutPorts,

@@ -96,7 +96,7 @@ function signUpRoutes(router: Router, ports: Ports): void {
 
 const nothingNext = async () => {}
 
-/** Finds the site and roles of a link, and how the site looks. @throws LinkGone if the link no longer works */
+/** Finds the site and roles of a link, and the site's appearance. @throws LinkGone if the link no longer works */
 async function findJoining(ctx: Context, kind: 'invitation' | 'address', ports: Ports) {
   const { token, site } = ctx['params'] as Record<string, string>
   const found = await ports.joining.find(kind, String(token))
