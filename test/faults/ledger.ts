@@ -19,12 +19,7 @@ export interface Code {
   family?: Family
 }
 
-interface Refreshed {
-  readonly used: string
-  readonly issued: Issued
-  readonly sentAtMs: number
-  readonly nowMs: number
-}
+type Refreshed = { used: string; issued: Issued; sentAtMs: number; nowMs: number }
 
 type Fault = 'lost' | 'doubled' | 'undone'
 

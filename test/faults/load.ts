@@ -18,25 +18,18 @@ const REPEAT_REFRESH_WITHIN_MS = 9_000
 const CODE_USABLE_MS = 50_000
 const FAMILIES_PER_CLIENT = 4
 
-interface LoadParts {
-  readonly requests: Requests
-  readonly ledger: Ledger
-  readonly codes: ObtainedCode[]
-  readonly exchangeEveryMs: number
-}
+export type ObtainedCode = Code & { readonly form: Fields }
 
-export interface ObtainedCode extends Code {
-  readonly form: Fields
-}
+type Parts = { requests: Requests; ledger: Ledger; codes: ObtainedCode[]; exchangeEveryMs: number }
 
 export class Load {
   /** The number of codes that were given up, because the outcome of their exchange is unknown. */
   codesBegunAnew = 0
-  readonly #parts: LoadParts
+  readonly #parts: Readonly<Parts>
   readonly #running: Promise<void>[]
   #going = true
 
-  constructor(parts: LoadParts, clients: number) {
+  constructor(parts: Readonly<Parts>, clients: number) {
     this.#parts = parts
     this.#running = Array.from({ length: clients }, (_, index) => this.#client(index))
   }
@@ -95,9 +88,8 @@ export class Load {
     const used = family.held
     const startedMs = performance.now()
     while (performance.now() - startedMs < REPEAT_REFRESH_WITHIN_MS) {
-      await Promise.all(
-        Array.from({ length: twice ? 2 : 1 }, () => this.#refreshOnce(family, used)),
-      )
+      const once = () => this.#refreshOnce(family, used)
+      await Promise.all(twice ? [once(), once()] : [once()])
       if (family.held !== used || family.abandoned) return
       await delay(RETRY_PAUSE_MS)
     }

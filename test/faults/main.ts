@@ -64,13 +64,13 @@ function outcomeOf(result: Result): Outcome {
   const facts = [
     `${requests.count} requests`,
     byStatus.join(', '),
-    ...(requests.refusedOnce > 0 ? [`${requests.refusedOnce} repeated elsewhere`] : []),
+    `${requests.refusedOnce} repeated elsewhere`,
     `slowest ${ms(requests.slowestMs)} (${requests.slowestWas}; own delay ${ms(result.ownDelayMs)})`,
     `lost ${ledger.count('lost')}`,
     `doubled ${ledger.count('doubled')}`,
     `undone ${ledger.count('undone')}`,
     `well after ${ms(result.recoveredMs)}`,
-    ...(result.codesBegunAnew > 0 ? [`${result.codesBegunAnew} codes anew`] : []),
+    `${result.codesBegunAnew} codes anew`,
     ...(remark === undefined ? [] : [remark]),
   ]
   return {

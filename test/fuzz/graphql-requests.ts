@@ -44,17 +44,13 @@ function bodyOf(chance: Chance, query: string): unknown {
   return chance.is(0.02) ? [body, body] : body
 }
 
-interface Making {
-  readonly chance: Chance
-  readonly schema: GraphQLSchema
-  readonly fragments: string[]
-}
+type Making = { readonly chance: Chance; readonly fragments: string[] }
 
 function documentOf(chance: Chance, schema: GraphQLSchema): string {
   const isMutation = chance.is(0.25)
   const root = isMutation ? schema.getMutationType() : schema.getQueryType()
   if (!root) return '{ __typename }'
-  const making: Making = { chance, schema, fragments: [] }
+  const making: Making = { chance, fragments: [] }
   const variables = chance.is(0.2)
     ? `X($v: ${chance.pick(['String', 'ID!', 'Int = 5', '[String!]', 'Nothing'])}, $w: Int)`
     : ''
@@ -73,7 +69,7 @@ function selection(making: Making, type: GraphQLOutputType, depth: number): stri
   const count = 1 + chance.number(chance.is(0.02) ? 40 : 4)
   const parts = Array.from({ length: count }, () => part(making, chance.pick(fields), depth))
   if (chance.is(0.15)) parts.push('__typename')
-  if (chance.is(0.03)) parts.push(oddName(chance))
+  if (chance.is(0.03)) parts.push(chance.pick(oddNames))
   if (chance.is(0.05)) {
     making.fragments.push(
       `fragment f${making.fragments.length} on ${named.name} { __typename ${chance.is(0.2) ? '...f0' : ''} }`,
@@ -137,9 +133,7 @@ function scalar(chance: Chance, name: string): string {
 
 const ids = ['per_sam', 'per_olivia', 'per_marco', 'sit_northlight', 'crs_x', 'x', '', 'per_june']
 
-function oddName(chance: Chance): string {
-  return chance.pick([
-    ...['__proto__', 'constructor', '__schema { types { name fields { name } } }'],
-    ...['nothing', '...', '... on Nothing { a }'],
-  ])
-}
+const oddNames = [
+  ...['__proto__', 'constructor', '__schema { types { name fields { name } } }'],
+  ...['nothing', '...', '... on Nothing { a }'],
+]

@@ -39,15 +39,8 @@ function hasRoom(): boolean {
 
 function removeLeftovers(): void {
   for (const name of readdirSync(MEMORY_DISK)) {
-    if (!name.startsWith(PREFIX) || lives(Number(name.slice(PREFIX.length)))) continue
+    const isRunning = existsSync(`/proc/${name.slice(PREFIX.length)}`)
+    if (!name.startsWith(PREFIX) || isRunning) continue
     rmSync(join(MEMORY_DISK, name), { recursive: true, force: true })
-  }
-}
-
-function lives(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
   }
 }
