@@ -155,7 +155,7 @@ describe('the Admin API over HTTP', () => {
   })
 })
 
-/** Arguments of our own site. An operation gets those that it takes, so that only one id is foreign. */
+/** Arguments from our own site. Each operation gets those that it takes, so that only one of its ids is foreign. */
 const ownArguments = {
   personId: 'per_noor',
   courseId: 'crs_color',

@@ -194,14 +194,9 @@ function named(id: string): Assistant {
 }
 
 function textOf(instruction: InstructionView): string {
-  switch (instruction.kind) {
-    case 'steps':
-      return instruction.steps.map(({ value }) => value ?? '').join('\n')
-    case 'snippet':
-      return instruction.text
-    case 'link':
-      return instruction.href
-  }
+  if (instruction.kind === 'steps')
+    return instruction.steps.map(({ value }) => value ?? '').join('\n')
+  return instruction.kind === 'snippet' ? instruction.text : instruction.href
 }
 
 function read(way: Way, instruction: InstructionView): unknown {

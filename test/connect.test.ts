@@ -173,7 +173,11 @@ describe('/connect', () => {
 
   const shownIds = (text: string) => matchesIn(text, /<details class="card" id="([^"]+)"/g)
 
-  it('is public, without scripts and cookies, and lists the sites', async () => {
+  it('is public, without scripts and cookies, lists the sites, and is linked from other pages', async () => {
+    expect((await open('/')).text).to.include('href="/connect"')
+    const student = makePagePerson(service().url, sam)
+    expect((await student.visit('/account')).text).to.include('href="/connect/northlight"')
+    expect(linkOf(await visit(page), 'member-page')).to.equal(`${service().url}/connect/northlight`)
     const { status, text, headers } = await open('/connect')
     expect(status).to.equal(200)
     expect(text).to.include('href="/connect/northlight"').and.include('Open Kitchen School')
@@ -246,13 +250,6 @@ describe('/connect', () => {
     expect(await shown()).to.deep.equal(['claude-code'])
     await edit('https://vscode.dev/redirect')
     expect(await shown()).to.deep.equal(['claude-code', 'vscode'])
-  })
-
-  it('is linked from the welcome page and from the account, for each site', async () => {
-    expect((await open('/')).text).to.include('href="/connect"')
-    const student = makePagePerson(service().url, sam)
-    expect((await student.visit('/account')).text).to.include('href="/connect/northlight"')
-    expect(linkOf(await visit(page), 'member-page')).to.equal(`${service().url}/connect/northlight`)
   })
 
   it('shows a hostile name of a site as text', async () => {

@@ -43,13 +43,15 @@ describe('tables of libraries and clients', () => {
     expect(modules).to.include(`github.com/coreos/go-oidc/v3 v${go?.version}\n`)
   })
 
-  it('give each library with a program a section that shows it', () => {
+  it('give each library with a program a section that shows it, and each product a section', () => {
     for (const library of libraries) {
       const section = readDocument(`docs/libraries/${pages[library.family]}.md`)
         .split(/^## /m)
         .find((candidate) => candidate.startsWith(`${library.section ?? library.name}\n`))
       expect(quotedIn(section ?? ''), library.name).to.deep.equal(exampleFiles(library))
     }
+    const headings = headingsOf('docs/libraries/products.md')
+    expect(headings).to.include.members(products.map(({ name }) => name))
   })
 
   it('name every program of examples', () => {
@@ -60,11 +62,6 @@ describe('tables of libraries and clients', () => {
     )
     const named = libraries.map(({ family, example }) => `examples/${family}/${example}`)
     expect(programs).to.have.members([...new Set(named)])
-  })
-
-  it('give each product that runs here a section', () => {
-    const headings = headingsOf('docs/libraries/products.md')
-    expect(headings).to.include.members(products.map(({ name }) => name))
   })
 
   it('give each library without a program a section, and no row among the others', () => {

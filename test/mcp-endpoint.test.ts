@@ -69,8 +69,8 @@ describe('the tool endpoint', () => {
           ...['list_public_courses', 'get_public_course', 'sign_in'],
         ])
         expect((await readTool(url, 'get_service_info', { era })).issuer).to.equal(url)
-        const ofOld = { 'mcp-session-id': 'of-old', accept: '*/*' }
-        const { body, headers } = await send(url, 'tools/list', { era, headers: ofOld })
+        const oldSession = { 'mcp-session-id': 'of-old', accept: '*/*' }
+        const { body, headers } = await send(url, 'tools/list', { era, headers: oldSession })
         expect(headers.get('content-type')).to.match(/^application\/json/)
         expect(headers.get('cache-control')).to.equal('no-store')
         expect(headers.get('vary')?.toLowerCase()).to.include('authorization')

@@ -23,11 +23,8 @@ export function operationsOf(schema: GraphQLSchema) {
   )
 }
 
-/** The place of a value in an operation's arguments, such as `input.id` or `after`. */
-interface Slot {
-  readonly path: readonly string[]
-  readonly type: string
-}
+/** The path of a value in an operation's arguments, such as `input.id` or `after`, and its type. */
+type Slot = { readonly path: readonly string[]; readonly type: string }
 
 export function slotsOf({ field }: RootOperation): Slot[] {
   const within = (
