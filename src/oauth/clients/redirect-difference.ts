@@ -2,7 +2,7 @@ import { isLoopbackHost } from '../../platform/http/loopback.ts'
 
 const SHOWN_MAX = 100
 
-/** Makes a URI safe to show. Drops query, fragment and user info, shortens it, and masks all but visible ASCII. */
+/** Makes a URI safe to show. Drops query, fragment and user info, shortens the rest and masks all but visible ASCII. */
 export function shownUri(sent: string): string {
   const [, bare = '', mark = ''] = /^([^?#]*)([?#]?)/.exec(sent) ?? []
   const named = bare.replace(/^([^/]*:\/\/)[^/]*@/, '$1…@')

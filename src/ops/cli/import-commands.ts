@@ -18,7 +18,7 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
 /**
  * `import <path>`: writes records into the database, even while the service is running. Never marks them as demo data.
  *
- * @param rejects the file for rejected lines. It may be the imported file itself, because it is written at the end
+ * @param rejects the file for rejected lines. It may be the imported file itself, because it is replaced at the end
  * @throws {CommandRefused} after the import, with the invalid lines or the reason why missing people were not handled
  */
 export async function importCampus(
@@ -159,7 +159,7 @@ export async function exportCampus(config: Config, { argument: folder }: Given):
   })
 }
 
-/** Writes the records of one kind to a file. @returns their number */
+/** Writes the records of one kind to a file. @returns the number of records */
 async function writeFile(database: Database, type: KindName, path: string): Promise<number> {
   let count = 0
   const lines = async function* () {

@@ -15,7 +15,7 @@ const MISSING_FEW = 20
 
 /** The people in an import. */
 export interface PresentPeople {
-  /** Their ids, including those in rejected lines. */
+  /** The ids of the people, including those in rejected lines. */
   readonly people: ReadonlySet<string>
   /** Whether every line of the import has a known type and, for a person, an id. */
   readonly knowsEveryRecord: boolean
