@@ -8,7 +8,7 @@ export interface Room {
   readonly folders: Readonly<Record<string, string>>
 }
 
-/** Pairs of folders where one imports the other: 318 before the rooms (docs/decisions/0011-rooms-with-folders.md). */
+/** The maximum number of pairs of folders where one imports the other (docs/decisions/0011-rooms-with-folders.md). */
 export const FOLDER_PAIRS_MAX = 343
 
 /** Lines of `src`, including blank lines, comments, SQL and GraphQL. */

@@ -27,7 +27,7 @@ type TaskOf<Name extends WorkerTask['task']> = Extract<WorkerTask, { task: Name 
 
 export type WorkerResult = { outcomes: (Consumption | undefined)[] } | { problem: string }
 
-// Long, because these processes contend for two cores.
+// A long timeout, because these processes contend for two cores.
 const QUERY_TIMEOUT_MS = 10_000
 
 // The parent sends the task, waits until every process is prepared, and then sends "go" to all of them.

@@ -10,7 +10,7 @@ const SLOW_OF_EACH_KIND = 100
 const BYTE_EVERY_MS = 1_000
 /** A slow reader requests several documents at once, and reads a byte a second. */
 const ASKED_AT_ONCE = 4
-/** Few at once, because the scenario tests the number of connections, not the rate. */
+/** Connect in small groups, because the scenario tests the number of connections, not the rate. */
 const CONNECTING_AT_ONCE = 50
 const CONNECTING_PAUSE_MS = 10
 

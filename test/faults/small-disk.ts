@@ -3,7 +3,7 @@ import { chmodSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Enough for an empty server, its templates and the demo campus. */
+/** The size of the disk: enough for an empty PostgreSQL server, its template databases and the demo campus. */
 const DISK_MB = 256
 const BALLAST = 'ballast'
 

@@ -90,7 +90,7 @@ async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', nu
     while (next < to && goesOn()) {
       const chance = makeChance(seed * 1_000_003 + next)
       next += 1
-      // Other sign-ins of the run may delay this one.
+      // Fuzzed sign-ins may use all hash threads, so retry.
       if (next % REOPEN_EVERY === 0)
         run.world = await eventually(REOPEN_TIMEOUT_MS, () => openWorld(run.target.url))
       const request = grammars[chance.pick(names)]?.(chance, run.world)

@@ -163,7 +163,7 @@ const signOut = {
   post_logout_redirect_uri: [back],
 }
 
-/** Sends no cookie, so that no session ends. */
+/** Returns a sign-out request without cookies, so that no session ends. */
 function endSession(chance: Chance): FuzzRequest {
   const query = formOf(chance, chosen(chance, signOut))
   const headers = ['Accept', 'text/html']

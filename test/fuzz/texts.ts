@@ -1,10 +1,10 @@
 import type { Chance } from './chance.ts'
 import { bytesOf, type FuzzRequest, headerBytes } from './request.ts'
 
-/** Must never appear unescaped in a page. */
+/** Markup that must never appear unescaped in a page. */
 export const MARKUP = `mk7"'><u mk7>`
 
-/** Sent as a secret. Must never appear in the log. */
+/** A secret that requests contain and that must never appear in the log. */
 export const SECRET = 'mk7-a-secret-of-the-fuzzer'
 
 const tripping: readonly string[] = [
@@ -80,13 +80,13 @@ export function damaged(chance: Chance, bytes: string): string {
   return letters.join('')
 }
 
-/** Returns a request that usually is a GET. */
+/** Returns a request, usually a GET. */
 export function opened(chance: Chance, path: string, headers: readonly string[]): FuzzRequest {
   const method = chance.is(0.96) ? 'GET' : chance.pick(['HEAD', 'PUT', 'DELETE', 'OPTIONS', 'POST'])
   return { method, path, headers: [...headers, ...furtherHeaders(chance)] }
 }
 
-/** Returns a request that usually is a POST, with a form or JSON. */
+/** Returns a request, usually a POST, with a form or JSON. */
 export function posted(
   chance: Chance,
   path: string,

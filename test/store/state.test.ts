@@ -14,7 +14,7 @@ const worker = `${import.meta.dirname}/../store-worker.ts`
 
 type Backend = Awaited<ReturnType<typeof redisBackend>>
 
-/** Short, because tests wait for the real clock of Redis. For databases, the tests move the clock. */
+/** A short lifetime, because tests wait for the real clock of Redis. For databases, they move the clock. */
 const SHORT_TTL_SECONDS = 0.05
 const STARTED_AT_MS = 1_900_000_000_000
 

@@ -8,7 +8,7 @@ export interface Sample {
 
 export type Scrape = ReturnType<typeof parseScrape>
 
-/** Parses the text exposition format 0.0.4. */
+/** Parses metrics in the text format of Prometheus, version 0.0.4. */
 export function parseScrape(text: string) {
   const samples = text
     .split('\n')
