@@ -91,9 +91,8 @@ describe('/oauth/authorize', () => {
     expect(tokens).to.not.have.property('id_token')
   })
 
-  // [RFC 8707 §2; RFC 8707 §2.1; MCP Authorization §Resource Parameter Implementation; MCP
+  // [RFC 8707 §2; RFC 8707 §2.1; RFC 8707 §2.2; MCP Authorization §Resource Parameter Implementation; MCP
   // Authorization §Canonical Server URI; Authorization 5.2; Authentication 5.1; 17]
-  // [RFC 8707 §2.2]
   it('binds every accepted spelling of resource, and operator scopes without it, to one audience [design 3]', async () => {
     for (const [spelled, atToken] of [
       [[`${url()}/mcp`, url()], url()],

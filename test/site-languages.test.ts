@@ -33,7 +33,7 @@ forEachDatabase('the languages of a site', (start) => {
     return (await person.visit(request.pathname + request.search)).text
   }
 
-  it('are all languages of the service, or limit ui_locales, the person, the site and the browser on pages of its apps only', async () => {
+  it('are all those of the service by default, and limit ui_locales, the person, the site and the browser on pages of its apps only', async () => {
     expect(await value('{ site { language languages } }')).to.deep.include({ languages: six })
     expect(languageOf(await signIn({}, 'ja'))).to.equal('ja')
     const chosen = await siteOf({ languages: ['fr', 'de', 'fr'], language: null })
