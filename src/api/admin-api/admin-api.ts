@@ -118,7 +118,7 @@ async function demandApprovalOf([, args, context, info]: Parameters<Resolve>) {
   return await demandApproval(database, actorOf(admin), change, baseUrl)
 }
 
-/** Returns the arguments by name, with the fields of `input` among them, and with times in RFC 3339. */
+/** Returns the arguments by name. Moves the fields of `input` to the same level, and formats times as in RFC 3339. */
 function readableArguments(declared: readonly GraphQLArgument[], given: object) {
   const { input, ...others } = given as { readonly input?: object }
   const readable: Record<string, unknown> = { ...others, ...input }

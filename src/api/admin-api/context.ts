@@ -12,7 +12,7 @@ import type { OneOfMany } from '../graphql/batch-loader.ts'
 /** The caller of a request, who is the actor of each change in it. Each change adds its own time (`actorOf`). */
 export type AdminCaller = Omit<SiteActor, 'now'> & {
   readonly clientId: string
-  /** The origin of the client, which decides whether its changes need approvals. */
+  /** The origin of the client. With the policy of the site, it decides whether changes need approvals. */
   readonly clientOrigin: string
   /** The grant of the token; undefined for calls from our own pages. */
   readonly grantId?: string

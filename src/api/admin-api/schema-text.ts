@@ -115,7 +115,7 @@ function repeatParts(text: string): string {
 }
 
 const idempotencyKey = `
-  "A key chosen by the client. For seven days, it creates no second object while the first exists."
+  "A key chosen by the client. For seven days, a repeated key creates no second object while the first exists."
   idempotencyKey: String
 `
 

@@ -19,7 +19,7 @@ import { type Exceeded, type Limits, personKey } from '../../platform/limits/lim
 import { makeFold } from './documents.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './schema-text.ts'
 
-/** The limits on the requests of a person. */
+/** The limits that apply to a person's requests. */
 export interface CostLimit {
   readonly limits: Pick<Limits, 'count' | 'exceeded' | 'take'>
   /** The limit on the cost of operations, per person, site and client. */

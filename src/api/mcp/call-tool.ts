@@ -38,7 +38,7 @@ export function invalidParams(message: string): ProtocolError {
 /** The maximum number of characters of a result: about 25,000 tokens, the lowest limit of the known hosts. */
 export const ANSWER_LENGTH_MAX = 80_000
 
-/** Runs a tool. A caller's mistake, or a result that is too long, becomes a result marked as an error (MCP, tools). */
+/** Runs a tool. A caller's mistake, or a result too long to shorten, becomes a result with `isError` (MCP, tools). */
 export async function callTool(
   tool: Tool,
   values: unknown,

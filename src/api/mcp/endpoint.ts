@@ -182,7 +182,7 @@ async function answer(
 
 /**
  * Returns advice if the client can never use the tool; undefined if the client can request the scopes. The advice
- * becomes the result of the call, because a challenge without scopes would not reach the model (decision 23).
+ * becomes the result of the call, because some hosts do not pass a 403 response to the model (decision 23).
  */
 async function remedyFor(tool: string, verdict: Refused, { adviseOnScopes }: EndpointPorts) {
   if (verdict.kind !== 'insufficient') return undefined

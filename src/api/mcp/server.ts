@@ -125,7 +125,7 @@ function changeWords({ caller, parts }: ToolCall): string {
   const address = parts.service.baseUrl + pathForChanges(named)
   return (
     ` Tools that change ${areas.join(', ')} need a further sign-in: call sign_in with as: "operator" and, as ` +
-    `change, all areas that your task changes, or let the person connect to an address such as ${address} that names them.`
+    `change, all areas that your task changes, or let the person connect to a URL such as ${address} that names them.`
   )
 }
 

@@ -52,7 +52,7 @@ export interface Tool {
   readonly access: ToolAccess
   /** The condition for a call with these arguments, if the condition depends on the arguments. */
   readonly accessFor?: (values: unknown) => ToolAccess
-  /** The effect of the tool. `destroys` means a change that removes or overwrites data. */
+  /** The effect of the tool. `destroys` means a change that removes or overwrites data, or cannot be undone. */
   readonly effect: 'reads' | 'changes' | 'destroys'
   /** Whether each call sends mail. Such a call is not idempotent, and reaches people outside the service. */
   readonly mails?: boolean

@@ -271,8 +271,8 @@ const HOLD_MS = 7 * 86_400_000
 
 /**
  * Returns the earliest time at which a person may remove the authenticator app by e-mail, in epoch milliseconds.
- * Returns undefined if the person has no app or no site, or reviews clients for the platform, or if one of the person's
- * sites does not allow this.
+ * Returns undefined if the person has no app, has no site, reviews clients for the platform, or has a role at a site
+ * that does not allow the removal.
  */
 export async function findResetTime(
   kysely: Kysely<Schema>,

@@ -12,7 +12,7 @@ export interface Scope {
   readonly access: ScopeAccess
   /** The description in the specification, for discovery documents and docs. */
   readonly grants: string
-  /** The end of the sentence "can see …" or "can change …" on the consent page. */
+  /** The end of the sentence "can see …" or "can change …" on pages, such as the consent page. */
   readonly sentence: Html
 }
 

@@ -67,7 +67,7 @@ export function decideSite(question: SiteQuestion): SiteDecision {
   if (clientSiteId !== undefined) {
     const site = held.find(({ id }) => id === clientSiteId)
     if (site && question.ownersOnly && !site.roles.includes('owner')) {
-      return refused('only an owner of the site may connect this application')
+      return refused('only an owner of the site may connect this application; ask an owner')
     }
     if (site) return { kind: 'bound', site }
     return refused(

@@ -43,7 +43,7 @@ export function makeAdminParts(ownPages: OwnPages, ports: AdminPorts) {
     redirectRules: { loopbackHosts, appSchemes: schemesOf(ports.assistants) },
     applications: makeApplicationStore(database),
     secrets: makeApplicationSecrets(database),
-    /** Passes a new secret from the form to the page that shows it once. In between, the browser stores it, sealed. */
+    /** Passes a new secret from the form to the page that shows it once. In between, it is in a sealed cookie. */
     newSecrets: makeKeptValues<string>('gatehouse_new_secret', NEW_SECRET_SECONDS, sealed, admin),
     grantLists: makeGrantLists(database, now),
     reviews: oauth.acceptsDocuments ? makeDocumentReviews(database) : undefined,

@@ -78,7 +78,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   }
 }
 
-/** Registers the page that shows the figures of a site, and the download of the figures. */
+/** Registers the page that shows the statistics of a site, and their download. */
 function overviewRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf: Overviews) {
   const askedDays = (ctx: PageContext) =>
     OVERVIEW_PERIODS.find((days) => `${days}` === ctx.query['days'])

@@ -30,7 +30,7 @@ const acts: ReadonlyMap<string, Act> = new Map<string, Act>([
   ['delete', (webhooks, by, id) => webhooks.remove(by, id)],
 ])
 
-/** Maps an action to the other action whose notice the page shows. */
+/** Maps an action to the action whose notice it shares. */
 const sharedNotices: Readonly<Record<string, string>> = { 'replay-one': 'replay', skip: 'resume' }
 
 /** Registers the pages for webhook endpoints. They require a recent sign-in, because an endpoint receives site data. */

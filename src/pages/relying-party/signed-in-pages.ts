@@ -112,8 +112,8 @@ export function makeSignedInPages(
       },
 
     /**
-     * Whether the last sign-in is recent. Pages and forms that require a recent sign-in are protected against people
-     * who use an unlocked computer or a stolen cookie.
+     * Whether the sign-in of this page session is recent. Requiring a recent sign-in protects pages and forms against
+     * people who use an unlocked computer or a stolen cookie.
      */
     isFresh: ({ authenticatedAt }: PageSession) => now() < authenticatedAt + freshSeconds * 1000,
 

@@ -81,7 +81,7 @@ async function setPassword(ctx: Context, opened: OpenedLink, ports: SignedOutPor
   sendPage(ctx, notePage('password-set', continueHref))
 }
 
-/** Registers the pages on which a person removes a lost authenticator app, with a link mailed at the second step. */
+/** Registers the pages on which a person removes a lost authenticator app. The second sign-in step mails the link. */
 function factorResetRoutes(router: Router, ports: SignedOutPorts): void {
   // To request another link, the person must enter the password again.
   const againHref = pages.account
