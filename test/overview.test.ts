@@ -206,7 +206,6 @@ describe('/admin/<site>/overview and /audit', () => {
     expect(foreign.text).to.include('signed in to the application <strong><bdi>Course Notes')
     for (const wrong of ['action=nothing', 'from=yesterday', `person=${'x'.repeat(600)}`])
       expect((await operator.visit(`${address}?${wrong}`)).status).to.equal(200)
-    expect((await operator.visit(`${address}?client=%00`)).status).to.equal(400)
   })
 
   it('download the audit trail as CSV without formulas, and as NDJSON', async () => {

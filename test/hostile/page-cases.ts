@@ -30,6 +30,7 @@ const forms: readonly (readonly [what: string, path: string, fields?: Strings])[
   ['removing an app', '/account/apps/remove', { client: notes.clientId }],
   ['signing out everywhere', '/account/sign-out-everywhere'],
   ['signing out', '/sign-out'],
+  ['removing a person', '/admin/northlight/people/per_noor/remove'],
 ]
 
 const foreignPage = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
