@@ -15,8 +15,19 @@ const nothing = {
   ...{ signIns: 0, connectedApplications: 0, calls: 0 },
 }
 
+type Order = readonly [placed: string, cents: number, currency: string, refunded?: string]
+
+const orders: readonly Order[] = [
+  ['2015-01-31T23:59:59', 1000, 'EUR'],
+  ['2015-02-01T00:00:00', 2000, 'EUR', '2015-03-01T12:00:00'],
+  ['2015-02-28T23:59:59', 700, 'USD'],
+  ['2015-02-28T10:00:00', 300, 'USD', '2015-02-28T11:00:00'],
+  ['2015-03-01T00:00:00', 2_000_000_000, 'EUR'],
+  ['2015-03-31T00:00:00', 2_000_000_000, 'EUR'],
+]
+
 forEachDatabase('the Admin API: analytics', (start) => {
-  const { running, value, refused } = operatorSite(start)
+  const { running, kysely, value, refused } = operatorSite(start)
   before(async () => await happenInMarch(running().service.stores.database))
 
   it('counts by day in UTC, the first and the last day whole, for this site only', async () => {
@@ -78,6 +89,58 @@ forEachDatabase('the Admin API: analytics', (start) => {
     expect(await refused(ask('2015-01-01', '2015-04-04'))).to.equal('BAD_ARGUMENT from')
     expect(await refused(ask('2015-01-02', '2015-01-02'))).to.equal('BAD_ARGUMENT until')
   })
+
+  before(async () => {
+    for (const [index, [placed, total_cents, currency, refunded]] of orders.entries()) {
+      const order = {
+        ...{ person_id: 'per_sam', number: `R${index}`, coupon_code: null, invoice_number: null },
+        ...{ currency, placed_at: at(placed), refunded_at: refunded ? at(refunded) : null },
+      }
+      await insert(kysely(), 'customer_order', [
+        { ...order, id: `ord_here_${index}`, site_id: 'sit_northlight', total_cents },
+        { ...order, id: `ord_other_${index}`, site_id: 'sit_open_kitchen', total_cents: 9 },
+      ])
+    }
+  })
+
+  const fields = 'period currency orderCount grossCents refundCount refundedCents netCents'
+  const read = async (args: string) => {
+    const { sums } = await value(`{ revenue(${args}) { sums { ${fields} } } }`)
+    return sums.map((sum: object) => Object.values(sum).join(' '))
+  }
+  const february = 'from: "2015-02-01T00:00:00Z", until: "2015-03-01T00:00:00Z"'
+  const quarter = 'from: "2015-01-01T00:00:00Z", until: "2015-04-01T00:00:00Z"'
+
+  for (const [args, sums] of [
+    [february, [' EUR 1 2000 0 0 2000', ' USD 2 1000 1 300 700']],
+    [
+      `${quarter}, by: MONTH`,
+      [
+        '2015-01 EUR 1 1000 0 0 1000',
+        '2015-02 EUR 1 2000 0 0 2000',
+        '2015-02 USD 2 1000 1 300 700',
+        '2015-03 EUR 2 4000000000 1 2000 3999998000',
+      ],
+    ],
+    [`${february}, by: DAY`, ['2015-02-01 EUR 1 2000 0 0 2000', '2015-02-28 USD 2 1000 1 300 700']],
+    [quarter.replace('2015-01-01', '2015-03-15'), [' EUR 1 2000000000 0 0 2000000000']],
+  ] as const) {
+    it(`counts revenue of orders when placed and refunds when made: ${args}`, async () => {
+      expect(await read(args)).to.deep.equal(sums)
+    })
+  }
+
+  it('counts the revenue of the last thirty days by default, and refuses too long a time', async () => {
+    const { from, until } = await value('{ revenue { from until } }')
+    expect(Date.parse(until) - Date.parse(from)).to.equal(30 * 86_400_000)
+    for (const [args, argument] of [
+      ['from: "2015-01-01T00:00:00Z", until: "2015-01-01T00:00:00Z"', 'until'],
+      ['from: "2015-01-01T00:00:00Z", until: "2018-02-01T00:00:00Z"', 'from'],
+      ['by: DAY, from: "2015-01-01T00:00:00Z", until: "2015-05-01T00:00:00Z"', 'from'],
+    ] as const) {
+      expect(await refused(`{ revenue(${args}) { from } }`)).to.equal(`BAD_ARGUMENT ${argument}`)
+    }
+  })
 })
 
 /** Stores activity in March 2015. Sam completes a course; Noor, and June who has no role at the site, one of its two lectures. */
@@ -132,69 +195,3 @@ async function enrolTwentyThousand({ kysely }: Database, purchasedAt: number): P
     select 'enr_' || n, 'per_' || n, 'crs_march', ${sql.lit(purchasedAt)} from number`
   for (const insertion of [people, purchases]) await insertion.execute(kysely)
 }
-
-type Order = readonly [placed: string, cents: number, currency: string, refunded?: string]
-
-const orders: readonly Order[] = [
-  ['2015-01-31T23:59:59', 1000, 'EUR'],
-  ['2015-02-01T00:00:00', 2000, 'EUR', '2015-03-01T12:00:00'],
-  ['2015-02-28T23:59:59', 700, 'USD'],
-  ['2015-02-28T10:00:00', 300, 'USD', '2015-02-28T11:00:00'],
-  ['2015-03-01T00:00:00', 2_000_000_000, 'EUR'],
-  ['2015-03-31T00:00:00', 2_000_000_000, 'EUR'],
-]
-
-forEachDatabase('the revenue of a site', (start) => {
-  const { kysely, value, refused } = operatorSite(start)
-  before(async () => {
-    for (const [index, [placed, total_cents, currency, refunded]] of orders.entries()) {
-      const order = {
-        ...{ person_id: 'per_sam', number: `R${index}`, coupon_code: null, invoice_number: null },
-        ...{ currency, placed_at: at(placed), refunded_at: refunded ? at(refunded) : null },
-      }
-      await insert(kysely(), 'customer_order', [
-        { ...order, id: `ord_here_${index}`, site_id: 'sit_northlight', total_cents },
-        { ...order, id: `ord_other_${index}`, site_id: 'sit_open_kitchen', total_cents: 9 },
-      ])
-    }
-  })
-
-  const fields = 'period currency orderCount grossCents refundCount refundedCents netCents'
-  const read = async (args: string) => {
-    const { sums } = await value(`{ revenue(${args}) { sums { ${fields} } } }`)
-    return sums.map((sum: object) => Object.values(sum).join(' '))
-  }
-  const february = 'from: "2015-02-01T00:00:00Z", until: "2015-03-01T00:00:00Z"'
-  const quarter = 'from: "2015-01-01T00:00:00Z", until: "2015-04-01T00:00:00Z"'
-
-  for (const [args, sums] of [
-    [february, [' EUR 1 2000 0 0 2000', ' USD 2 1000 1 300 700']],
-    [
-      `${quarter}, by: MONTH`,
-      [
-        '2015-01 EUR 1 1000 0 0 1000',
-        '2015-02 EUR 1 2000 0 0 2000',
-        '2015-02 USD 2 1000 1 300 700',
-        '2015-03 EUR 2 4000000000 1 2000 3999998000',
-      ],
-    ],
-    [`${february}, by: DAY`, ['2015-02-01 EUR 1 2000 0 0 2000', '2015-02-28 USD 2 1000 1 300 700']],
-    [quarter.replace('2015-01-01', '2015-03-15'), [' EUR 1 2000000000 0 0 2000000000']],
-  ] as const) {
-    it(`counts orders when placed and refunds when made: ${args}`, async () => {
-      expect(await read(args)).to.deep.equal(sums)
-    })
-  }
-
-  it('is that of the last thirty days by default, and refuses too long a time', async () => {
-    const { from, until } = await value('{ revenue { from until } }')
-    expect(Date.parse(until) - Date.parse(from)).to.equal(30 * 86_400_000)
-    for (const [args, argument] of [
-      ['from: "2015-01-01T00:00:00Z", until: "2015-01-01T00:00:00Z"', 'until'],
-      ['from: "2015-01-01T00:00:00Z", until: "2018-02-01T00:00:00Z"', 'from'],
-      ['by: DAY, from: "2015-01-01T00:00:00Z", until: "2015-05-01T00:00:00Z"', 'from'],
-    ] as const) {
-      expect(await refused(`{ revenue(${args}) { from } }`)).to.equal(`BAD_ARGUMENT ${argument}`)
-    }
-  })
-})

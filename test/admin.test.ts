@@ -59,15 +59,12 @@ describe('/admin', () => {
       expect((await operator.visit(notes)).text).not.to.include('tag')
     })
 
-    it('answers 404 for an unknown site or application', async () => {
+    // [class tenant; threat 16]
+    it('answers 404 for an unknown site or application, and one of another site on every page and form', async () => {
       const unknown = await operator.visit('/admin/nowhere')
       expectAnswer(unknown, 404, '<a id="admin" class="button second" href="/admin">')
-      expect((await operator.visit(`${applications}/nothing`)).status).to.equal(404)
-      expect((await operator.visit(`${applications}/demo-resource-server`)).status).to.equal(404)
-    })
-
-    // [class tenant; threat 16]
-    it('answers 404 for an application of another site on every page and form', async () => {
+      for (const id of ['nothing', 'demo-resource-server'])
+        expect((await operator.visit(`${applications}/${id}`)).status, id).to.equal(404)
       const person = makePagePerson(service().url, amir)
       const foreign = '/admin/open-kitchen/applications/northlight-notes'
       for (const page of ['', '/edit', '/people', '/refusals', '/disable', '/delete'])
