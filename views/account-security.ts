@@ -21,7 +21,7 @@ export interface SecurityPage {
   readonly endApps: boolean
 }
 
-/** The page where a person changes the password. */
+/** The page where a person changes their password. */
 export function securityPage(page: SecurityPage): AreaPage {
   const { problems = {}, email } = page
   const wrong = Object.values(problems).some(Boolean)

@@ -6,7 +6,7 @@ import { text } from './text.ts'
 export interface FurtherPage {
   readonly name: string
   readonly cancelHref: string
-  /** Which of the optional protocols the application may use. */
+  /** Which of the optional protocols the form offers. */
   readonly plans: Readonly<
     Record<'privateKeyJwt' | 'pushedAuthorizationRequests' | 'dpop' | 'backChannelLogout', boolean>
   >
@@ -18,7 +18,7 @@ export interface FurtherPage {
   readonly problems: { readonly keys?: Html | undefined; readonly logoutUri?: Html | undefined }
 }
 
-/** The form for the optional protocols of an application. Contains only protocols that the deployment enables. */
+/** The form for the optional protocols of an application. Offers only protocols that the deployment enables. */
 export function furtherPage(page: FurtherPage): AreaPage {
   const { name, plans, problems } = page
   const isWrong = Object.values(problems).some(Boolean)

@@ -8,9 +8,9 @@ export interface ApprovalsPage {
   readonly changes: readonly PendingChangeView[]
   /** The client whose changes are shown; undefined for all clients. */
   readonly client: string | undefined
-  /** The form for the policy; undefined for an admin, who may not change it. */
+  /** The URL of the policy form; undefined for an admin, who may not change the policy. */
   readonly policyAction: string | undefined
-  /** Whether a decision had no effect, because none of its changes was still pending. */
+  /** Whether the last decision had no effect, because none of the chosen changes was still pending. */
   readonly isUndecided: boolean
   readonly policy: { readonly covers: string; readonly exemptsIntegrations: boolean }
 }
@@ -18,7 +18,7 @@ export interface ApprovalsPage {
 interface PendingChangeView {
   readonly id: string
   readonly clientName: string
-  /** The mutation, such as `publishCourse`. */
+  /** The name of the mutation, such as `publishCourse`, or `uploadFile`. */
   readonly operation: string
   readonly given: readonly {
     readonly name: string
@@ -31,7 +31,7 @@ interface PendingChangeView {
   readonly expiresAt: number
 }
 
-/** Lists the pending changes that a person's assistants request, with the form for the policy. */
+/** Lists the pending and approved changes of a person's assistants, with the form for the policy. */
 export function approvalsPage(page: ApprovalsPage): AreaPage {
   return {
     title: text('adminNav.approvals'),

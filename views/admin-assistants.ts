@@ -9,7 +9,7 @@ import { copyScript } from './script.ts'
 import { areaText, type TextId, text } from './text.ts'
 
 export interface AssistantsPage {
-  /** The URL of the form that switches MCP connections on; undefined if they are on. */
+  /** The URL to which the form that switches MCP connections on is submitted; undefined if they are on. */
   readonly switchOnAction: string | undefined
   readonly assistants: readonly AssistantView[]
   /** The URL of the page with the steps for members. */

@@ -99,7 +99,7 @@ ${reason !== undefined && html`<br><span class="small">${text('audit.reason', { 
 ${times > 1 && html`<br><span class="small">${text('audit.times', { times })}</span>`}`
 }
 
-/** Renders a changed value under the field's name in the Admin API. */
+/** Renders a changed value with the name of its field. */
 function difference({ name, before, after }: AuditDifference): Html {
   const value = (shown: string) =>
     shown === '' ? text('audit.noValue') : html`<bdi>${shown}</bdi>`

@@ -9,7 +9,7 @@ export interface BetaPage {
   readonly switchOffHref: string
 }
 
-/** Explains the beta feature MCP connections, with a button to switch it on or off. */
+/** Explains the beta feature MCP connections, with a button or link to switch it on or off. */
 export function betaPage(page: BetaPage): AreaPage {
   const { onSince } = page
   const on = onSince === undefined ? 'no' : 'yes'

@@ -37,7 +37,7 @@ export interface AdminHomePage {
   readonly isOwner: boolean
 }
 
-/** A figure of the last seven days, and of the seven days before. */
+/** A figure, mostly of the last seven days, and the same figure a week earlier. */
 type Weeks = Readonly<Record<'last' | 'before', number>>
 
 /** The set-up of a site, and the items that its operators should check. */
@@ -46,7 +46,7 @@ export interface SiteStateView {
   readonly operators: number
   readonly hasLogo: boolean
   readonly providers: readonly string[]
-  /** Connected clients with a metadata document that no operator has reviewed. */
+  /** The number of connected clients with a metadata document that no operator has reviewed. */
   readonly unreviewed: number
   /** Applications and resource servers with a secret older than a year. */
   readonly oldSecrets: readonly NamedLink[]
@@ -111,7 +111,7 @@ ${tile('connected', 'adminHome.connections', connections)}${tile('people', 'admi
 <p class="small">${text('adminHome.tiles')}</p>`
 }
 
-/** Compares a figure with that of the week before. */
+/** Compares a figure with its value a week earlier. */
 function changeOf({ last: now, before }: Weeks): Html {
   const moved = now > before ? 'up' : 'down'
   const change = now === before ? 'same' : moved
@@ -126,8 +126,8 @@ function changeOf({ last: now, before }: Weeks): Html {
 const MANY_REFUSALS = 10
 
 /**
- * Compares the refusals of two weeks; undefined if they did not increase. `rose`: there are at least MANY_REFUSALS and
- * twice as many as before, so they need attention.
+ * Compares the refusals of two weeks. Returns undefined if they did not increase; `rose` if there are at least
+ * MANY_REFUSALS and twice as many as before, so they need attention; otherwise `usual`.
  */
 export function judgeRefusals(last: number, before: number): 'rose' | 'usual' | undefined {
   if (last <= before) return undefined
@@ -156,7 +156,7 @@ function attentionCard({ figures, state, href: home }: AdminHomePage): Html {
     rows.map((row) => html`<span class="tag warning">${text('adminHome.look')}</span> ${row}`),
   )
   const good = html`<p><span class="tag good">${text('adminHome.good')}</span></p>`
-  // A tile above shows every rise, so say that a usual rise needs no attention.
+  // A tile above shows every rise, so explain that a small rise needs no attention.
   const note = change === 'usual' && html`<p>${text('adminHome.refusalsUsual', counted)}</p>`
   return card('attention', html`${rows.length === 0 ? good : list}\n${note}`)
 }

@@ -33,7 +33,7 @@ export interface PeoplePage extends ListView {
   readonly search: string
   /** The role that filters the list; empty for all roles. */
   readonly role: string
-  /** The number of matching people. */
+  /** The number of matching people; a search counts only up to a limit. */
   readonly total: number
   readonly people: readonly MemberView[]
   readonly invitations: readonly InvitationView[]

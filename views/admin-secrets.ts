@@ -6,10 +6,10 @@ import { copyScript } from './script.ts'
 import { type Column, table } from './table.ts'
 import { inCode, text, timeOf } from './text.ts'
 
-/** The data for every page of an application or resource server: its facts, its tabs, and the link to the list. */
+/** The data for every page of a client (an application or resource server): facts, tabs, and the link to the list. */
 export interface ClientFrame extends Required<Pick<AreaPage, 'back' | 'tabs'>> {
   readonly app: ClientFacts
-  /** The path of its first page. The paths of its other pages and of its forms begin with it. */
+  /** The path of the client's first page. The paths of the client's other pages and forms begin with it. */
   readonly href: string
 }
 
@@ -45,9 +45,9 @@ export function clientPage(
   }
 }
 
-/** The first page of an application or resource server. */
+/** The data for the first page of an application or resource server. */
 export interface SharedView extends ClientFrame {
-  /** Whether another secret can be created: at most two are valid at a time. */
+  /** Whether another secret can be created. At most two are valid at a time. */
   readonly mayAddSecret: boolean
   /** A secret that was just created. It is shown only once. */
   readonly newSecret: string | undefined

@@ -16,7 +16,7 @@ export interface TwoFactorsPage {
   readonly hasReset: boolean
 }
 
-/** The form with which an owner requires two factors for sensitive operations of a site. */
+/** The form with which an owner requires two factors for some or all operations of a site's operators. */
 export function twoFactorsPage(page: TwoFactorsPage): AreaPage {
   const { demand, isAll, areas, hasReset } = page
   const isChosen = (value: string) => demand?.areas.includes(value) ?? false

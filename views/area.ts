@@ -28,7 +28,7 @@ export type Hrefs<Name extends string> = Readonly<Record<Name, string>>
 export type AreaEntry = TextId | AreaLink
 type AreaLink = readonly [href: string, label: TextId, icon: IconName]
 
-/** A page of an area, before `inArea` adds the navigation. Its forms get the CSRF token of the area. */
+/** A page of an area, before `inArea` adds the navigation. Its forms get the path and CSRF token of `AreaView`. */
 export interface AreaPage extends Omit<Page, 'navigation' | 'language' | 'leadsToClient' | 'look'> {
   /** The tabs of related pages, including this page. */
   readonly tabs?: readonly Tab[] | undefined
@@ -96,7 +96,7 @@ export interface ConfirmPage extends Pick<AreaPage, 'title' | 'id'>, FormTarget 
   readonly fields?: Html | undefined
   readonly confirm: HtmlValue
   readonly cancelHref: string
-  /** Whether the action ends nothing, so its button does not need the danger color. */
+  /** Whether the action deletes or ends nothing, so its button does not need the danger color. */
   readonly isHarmless?: boolean
 }
 
@@ -131,7 +131,7 @@ ${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">${text('la
 </nav>`
 }
 
-/** A list of cards with links to its other pages, or `none` if the list is empty. */
+/** A list of cards, or `none` if it is empty, with links to its first and next page. */
 export function cards(items: readonly Html[], none?: HtmlValue, paging?: Pager): Html {
   const list = html`<ul class="cards">
 ${items.map((item) => html`<li class="card">${item}</li>\n`)}</ul>`

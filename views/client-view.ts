@@ -16,13 +16,13 @@ export interface ClientView {
     | 'own'
   /** Where the redirect URI leads: `app.example.com`, `this computer (127.0.0.1)` or `an app on this device (…)`. */
   readonly host: HtmlValue
-  /** The site that created the application, for the kinds `operator-created` and `acts-for-owner`. */
+  /** The site whose operator created the application, for the kinds `operator-created` and `acts-for-owner`. */
   readonly siteName?: HtmlValue
   /** The host of the metadata document, for the kinds `self-declared` and `reviewed`. */
   readonly describedAt?: string | undefined
 }
 
-/** The kinds of clients by origin. Clients of other origins are self-declared. */
+/** The kind of client by origin, before any review. Clients of other origins are self-declared. */
 export const kindOfOrigin: ReadonlyMap<string, ClientView['kind']> = new Map([
   ['integration', 'vendor'],
   ['site', 'operator-created'],

@@ -20,7 +20,7 @@ ${values.map(([name, value]) => html`<input type="hidden" name="${name}" value="
 </form>`
 }
 
-/** The CSRF token of the session for which a page is rendered. @throws Error outside an area */
+/** The CSRF token of the session for which a page is rendered. Rendering it outside an area throws an Error. */
 export const ownToken: Html = localized((reader) => contextOf(reader).csrf)
 const ownPath = localized((reader) => contextOf(reader).path)
 
@@ -61,7 +61,7 @@ export function askFirst(label: HtmlValue, form: Html): Html {
   return html`<details><summary>${label}</summary>${form}</details>`
 }
 
-/** A form that removes something of this name. */
+/** A form that removes the item with the given name. */
 export function removal(name: string, target: FormTarget): Html {
   const label = text('word.remove')
   return askFirst(
@@ -151,7 +151,7 @@ interface Choice {
   readonly checked?: boolean
 }
 
-/** One of several options. One radio button of a group must be selected. */
+/** A checkbox or radio button with its label. One radio button of a group must be selected. */
 export function choice({ type, name, value, checked }: Choice, words: Html): Html {
   return html`<label class="choice">
 <input type="${type}" name="${name}" value="${value}"${type === 'radio' && html` required`}${checked && html` checked`}>

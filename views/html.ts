@@ -22,7 +22,7 @@ class Markup {
     this.#render = render
   }
 
-  /** Fails, so that a template literal without the `html` tag is noticed. */
+  /** Throws, so that a template literal without the `html` tag is noticed. */
   toString(): never {
     throw new TypeError('markup is not a string; put it into a template with the html tag')
   }
@@ -59,12 +59,12 @@ export function withForms(markup: Html, form: FormContext): Html {
   return new Markup((reader, encode) => markup.for({ ...reader, form }, encode))
 }
 
-/** Removes the tags of markup, for a title or an attribute. Values have no tags, because they are escaped. */
+/** Removes the tags of markup, for a title or an attribute. Leaves escaped text unchanged. */
 export function withoutTags(markup: HtmlValue): Html {
   return new Markup((reader, encode) => render(markup, reader, encode).replace(/<[^>]*>/g, ''))
 }
 
-/** Focuses the first wrong field, so the browser scrolls to it, unless the markup has a focus. */
+/** Focuses the first wrong field, so the browser scrolls to it, unless another element has `autofocus`. */
 export function focusWrongField(markup: Html): Html {
   const [wrong, focus] = [' aria-invalid="true"', ' autofocus']
   return new Markup((reader, encode) => {

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 
 import { type Html, html, trusted } from './html.ts'
 
-/** The path of the icon, in a square of 24 units. */
+/** The SVG path of the icon of the service, in a square of 24 units. */
 export const iconShape = 'M3 21V4h3v2h2V4h3v4h2V4h3v2h2V4h3v17h-6v-4a3 3 0 0 0-6 0v4z'
 
-/** The icon in a fixed color, for use outside a page. */
+/** The icon of the service in a fixed color, for use outside a page. */
 export const iconSvg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#12796b" d="${iconShape}"/></svg>`
 
-/** The icons of icons.svg. */
-// biome-ignore format: one name a line would be 22 lines
+/** The icons of icons.svg, without the logos of assistants. */
+// biome-ignore format: one name per line would take 22 lines
 export const iconNames = [
   'bell', 'bot', 'chart-line', 'check', 'circle-check', 'circle-user', 'download',
   'fingerprint-pattern', 'flask-conical', 'house', 'key-round', 'layout-grid', 'link',
@@ -38,5 +38,5 @@ export function logoOf(assistant: string | null | undefined): Html | undefined {
   return shapes.get(`logo-${assistant}`)
 }
 
-/** The icon as PNG, for programs that cannot show SVG. */
+/** The icon of the service as PNG, for programs that cannot show SVG. */
 export const iconPng: Buffer = readFileSync(join(import.meta.dirname, 'icon.png'))

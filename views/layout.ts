@@ -1,4 +1,4 @@
-/** Renders pages as functions from data to escaped markup. */
+/** Renders the document around a page. The other files convert data to pages. */
 
 import { focusWrongField, type Html, type HtmlValue, html, withoutTags } from './html.ts'
 import { iconShape, iconSvg } from './icon.ts'
@@ -24,7 +24,7 @@ export interface Page {
   readonly head?: Html | undefined
   /** Scripts at the end of the page, which its Content-Security-Policy allows. */
   readonly scripts?: readonly Script[] | undefined
-  /** The language of a page that is not translated; undefined for all other pages. */
+  /** The language of the page, if it does not depend on the reader. */
   readonly language?: string | undefined
   /** Whether submitting a form of the page may redirect to a client. */
   readonly leadsToClient?: boolean

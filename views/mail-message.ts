@@ -33,7 +33,7 @@ export function mailText({ greeting, blocks, footer }: MailMessage, reader: Read
   return `${parts.map((part) => plain(part, reader)).join('\n\n')}\n`
 }
 
-/** Renders the HTML of a message. Styles are inline, because mail programs ignore stylesheets. */
+/** Renders the HTML of a message. Styles are inline, because many mail programs ignore stylesheets. */
 export function mailHtml({ subject, greeting, blocks, footer, look }: MailMessage): Html {
   const { name, logoHref, accent, onAccent } = look
   return html`<!doctype html>

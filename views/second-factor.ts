@@ -103,7 +103,7 @@ export interface SecondFactorPage {
   >
 }
 
-/** The page where a person sets up or removes a second factor. */
+/** The page where a person sets up or removes an authenticator app, and renews recovery codes. */
 export function secondFactorPage({ app, hrefs }: SecondFactorPage): AreaPage {
   return {
     title: text('secondFactor.title'),

@@ -40,7 +40,7 @@ export interface SignInPage extends PromptView {
   readonly confirms?: boolean | undefined
 }
 
-/** Asks for an e-mail address and a password, or for a passkey. */
+/** Lets a person sign in with a password, a passkey or an identity provider. */
 export function signInPage(page: SignInPage): Page {
   const isForOthers = page.client.kind !== 'own'
   return {

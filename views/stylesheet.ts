@@ -24,7 +24,7 @@ function tokensIn(rule: string): Tokens {
   return Object.fromEntries([...values].map(([, name, value]) => [name, value]))
 }
 
-/** Values of custom properties of style.css, without their leading `--`. */
+/** Values of custom properties, by the name of the property without the leading `--`. */
 type Tokens = Readonly<Record<string, string>>
 
 /** The colors that a site chose, and the tokens derived from them in each scheme. */

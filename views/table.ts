@@ -10,7 +10,7 @@ export interface Column<Row> {
 
 /**
  * Renders rows as a table, or `none` if there are no rows. The first column names each row. On a narrow screen, each
- * row becomes a card that shows the column heading before each cell.
+ * row becomes a card that shows the column heading before each cell except the first.
  */
 export function table<Row>(
   caption: HtmlValue,

@@ -1,4 +1,4 @@
-/** Creates the parts that need the configuration: files, downloads and the delivery of posts. */
+/** Creates the shared parts of the school: files, downloads, new members, webhooks and post delivery. */
 
 import { join } from 'node:path'
 
@@ -15,7 +15,7 @@ import { makeWebhookEndpoints } from './webhooks/webhook-endpoints.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-/** Opens the file storage, and creates download links, download routes and post delivery. The first key signs links. */
+/** Opens the file storage, and creates the other shared parts. The first of `keys` signs download links. */
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,

@@ -22,7 +22,7 @@ import {
  * view.
  */
 
-/** The number of people per statement. Each statement reads a few thousand watch positions. */
+/** The maximum number of people per statement. A statement usually reads a few thousand watch positions. */
 const PEOPLE_PER_PIECE = 250
 
 /** SQL that selects the watch positions of a group of people: `from … where …`. */
@@ -30,7 +30,7 @@ type Watched = RawBuilder<unknown>
 
 type Activity = typeof active
 
-/** Returns the SQL that counts people by day or course. A person counts if their last view is in the period. */
+/** Returns the SQL that counts, by day or course, the people whose last view of a lecture is in the period. */
 export function active<Key>({ fromMs, untilMs }: Question, watched: Watched, by: 'day' | 'course') {
   const key = by === 'day' ? dayOfColumn('w.watched_at') : sql.ref('lecture.course_id')
   return sql<Counted<Key>>`

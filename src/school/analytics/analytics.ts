@@ -9,14 +9,14 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Runs a query, possibly after waiting for earlier queries. */
+/** Runs the queries of one figure, possibly after waiting for other figures. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Returns the course list of a site, and functions that count its figures for a period. Counts each figure by day at
- * most once.
+ * Returns the course list of a site, and functions that count the site's figures for a period. A figure by day is
+ * counted at most once, and then shared by all days.
  *
- * @param inTurn limits concurrent queries, so one GraphQL document does not occupy many connections
+ * @param inTurn limits concurrent counts, so one GraphQL document does not occupy many connections
  */
 export function siteFigures(
   database: Database,

@@ -46,7 +46,7 @@ export type CountByCourse = (
   courseIds: readonly string[],
 ) => Promise<Tally<string>>
 
-/** The counts for each day or id. A missing key means zero. */
+/** The count for each day or id. A missing key means zero. */
 export type Tally<Key extends string | number> = Map<Key, number>
 
 export interface Counted<Key> {
@@ -54,7 +54,7 @@ export interface Counted<Key> {
   readonly total: number
 }
 
-/** Adds up the counts of all pieces of a list. */
+/** Counts each piece of a list, and adds up the counts by key. */
 export async function tallyOf<Piece, Key extends string | number>(
   pieces: AsyncIterable<Piece>,
   count: (piece: Piece) => Promise<readonly Counted<Key>[]>,

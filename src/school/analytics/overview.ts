@@ -53,9 +53,9 @@ export async function countOverview(
   const refused = await countRefusals(kysely, siteId, period)
   return {
     countedAt: nowMs,
-    /** The number of distinct people who used an application. */
+    /** The number of distinct people who used an application in the period. */
     people: people.inAll,
-    /** The number of distinct people who used an application in the last seven days, and in the seven days before. */
+    /** The distinct people of the last seven days, and of the seven days before if the period contains them. */
     peopleByWeek: people.byWeek,
     /** Refusals by error code, most frequent first. */
     reasons: refused.reasons,
@@ -70,7 +70,7 @@ export async function countOverview(
   }
 }
 
-/** Counts the people who used an application, by day and in total. Reads people in groups, each person once. */
+/** Counts the people who used an application, by day, by week and in total. Reads each person once, in groups. */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()
   let inAll = 0

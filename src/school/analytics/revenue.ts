@@ -1,4 +1,4 @@
-/** Adds up a site's revenue by period and currency: orders placed minus refunds made. */
+/** Adds up a site's orders and refunds by period and currency. Callers subtract the refunds. */
 
 import { setImmediate } from 'node:timers/promises'
 
@@ -13,7 +13,7 @@ const nameLengths = { DAY: 10, MONTH: 7, TOTAL: 0 } as const
 
 type Question = Omit<SiteQuestion, 'period'>
 
-/** The revenue of a period in one currency, in hundredths of the currency. */
+/** The orders and refunds of a period in one currency, in hundredths of its unit. */
 interface Revenue {
   /** The day or month, such as `2026-10-01` or `2026-10`; empty for the total. */
   readonly period: string

@@ -20,8 +20,8 @@ export interface ApprovalPolicy {
 const needApprovals = ['loopback', 'document', 'integration']
 
 /**
- * Whether a change needs the approval of the client's person (design 37). Programs that an owner of the site registered
- * need no approval. Vendor integrations need an approval unless the site exempts them. Some integrations run on the
+ * Whether a change needs the approval of the client's user (design 37). Programs that an owner of the site registered
+ * need no approval. The site can exempt vendor integrations. They are not exempt by default, because some run on the
  * person's computer, where any program can register under the same name.
  */
 export function needsApproval(
@@ -36,7 +36,7 @@ export function needsApproval(
 
 /** How long a person has to approve a change, and how long the approval is valid, in seconds. */
 const APPROVAL_SECONDS = 600
-/** The maximum number of changes that one client may have waiting for one person. */
+/** The maximum number of pending and approved changes of one client for one person at a site. */
 const PENDING_MAX = 50
 
 /** A change that a client requests. */
@@ -51,11 +51,11 @@ interface RequestedChange {
 }
 
 /**
- * Lets a change pass, or stores it and requires an approval. An approval covers one call by the same client with the
- * same arguments. It is used up before the change runs, unless `keepsApproval` is set.
+ * Lets a change pass, or stores it and requires an approval. An approval covers one repetition of the request by the
+ * client, with equal arguments. It is used up before the change runs, unless `keepsApproval` is set.
  *
- * @returns for a change that sends an announcement, when the approved announcement was last changed
- * @throws ChangeRefused if an approval is needed, with the address of the page for it
+ * @returns for an approved change that sends an announcement, when the announcement was last changed
+ * @throws ChangeRefused if an approval is missing, with the address of the approvals page, or if PENDING_MAX is reached
  */
 export async function demandApproval(
   database: Database,
@@ -93,7 +93,7 @@ export async function demandApproval(
       .where('expires_at', '>', now)
     if ((await countRows(others)) >= PENDING_MAX) {
       throw limitReached(
-        `${PENDING_MAX} changes are waiting for approval; ask the person to decide about some of them first, at ${page}`,
+        `${PENDING_MAX} changes are pending or approved; repeat the approved requests, or ask the person to reject some at ${page}`,
       )
     }
     const renewed = { expires_at: now + APPROVAL_SECONDS * 1000, approved_at: null }
@@ -107,7 +107,7 @@ export async function demandApproval(
         conflict
           .columns(['site_id', 'person_id', 'client_id', 'digest'])
           .doUpdateSet({ ...renewed, id: newId('pch') })
-          // If the person has approved the change in the meantime, keep the approval.
+          // Keep a row that has not expired: the person may have approved it in the meantime.
           .where('pending_change.expires_at', '<=', now),
       )
       .execute()
@@ -115,7 +115,7 @@ export async function demandApproval(
   throw approvalRequired(page)
 }
 
-/** Whether a change restores a cancelled registration. This needs an approval by default, unlike a new registration. */
+/** Whether a change restores a cancelled registration, which needs an approval by default. A new one does not. */
 async function restoresRegistration(
   { kysely }: Database,
   siteId: string,
@@ -189,7 +189,7 @@ export const setApprovalPolicy = siteChange(
   },
 )
 
-/** Lists a person's pending and approved changes at a site, oldest first; with `clientId`, only that client's. */
+/** Lists a person's pending and approved changes at a site, first to expire first. `clientId` filters by client. */
 export async function listPendingChanges(
   database: Database,
   person: Pick<SiteActor, 'siteId' | 'personId' | 'now'>,
@@ -225,7 +225,7 @@ export async function listPendingChanges(
 
 /**
  * Approves or rejects changes that wait for the actor. Rejecting an approved change withdraws the approval. Ignores
- * other changes. Records an audit event for each, and returns their number.
+ * ids of all other changes. Records an audit event for each decision, and returns the number of decisions.
  */
 export const decidePendingChanges = siteChange(
   async (

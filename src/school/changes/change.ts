@@ -1,4 +1,4 @@
-/** Runs changes to a site's data, each in one transaction with its audit event. */
+/** Runs changes to a site's data, each in one transaction with its audit events. */
 
 import { randomBytes } from 'node:crypto'
 
@@ -31,7 +31,7 @@ export interface SiteActor extends Actor {
   readonly siteId: string
 }
 
-/** The transaction of a change, its actor, and the function that records its audit event. */
+/** The transaction and actor of a change, and functions that write at its end. */
 export interface SiteWork {
   readonly trx: Transaction<Schema>
   readonly actor: SiteActor
@@ -96,9 +96,9 @@ export function checkedChange<Input extends z.ZodType, Result>(
 }
 
 /**
- * Locks the site until the transaction ends, so rows do not change between reading and writing. Otherwise two owners
- * could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block each
- * other. SQLite allows only one write transaction anyway.
+ * Locks the site until the transaction ends, so changes to the site run one after another. Otherwise, two owners could
+ * remove each other, or two lectures could get the same position. Changes are rare, and sites do not block each other.
+ * On SQLite it does nothing, because SQLite allows only one write transaction anyway.
  */
 export async function lockSite(
   trx: Transaction<Schema>,
@@ -134,7 +134,7 @@ interface Creation<Input extends z.ZodType> {
   readonly prefix: string
   /** The schema of the input, which may contain an idempotency key. */
   readonly schema: Input
-  /** Finds the row that an earlier request with the same key created. If it was deleted, the key creates a new row. */
+  /** Finds the row that an earlier request with the key created. If the row was deleted, the key creates a new row. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
   readonly insert: (
     site: SiteWork,
@@ -153,9 +153,9 @@ export interface Created {
 const KEY_SECONDS = 7 * 86_400
 
 /**
- * Creates a function that creates a row. If a client repeats an idempotency key at the site, the function creates no
- * second row while the first row exists. It returns the id of the row, and whether the row is new. It throws
- * ChangeRefused for an invalid input, for a key that was used with a different input, and if `changeSite` throws it.
+ * Creates a function that creates a row. If a client repeats an idempotency key at the site within `KEY_SECONDS`, the
+ * function creates no second row while the first row exists. It returns the id of the row, and whether the row is new.
+ * It throws ChangeRefused for an invalid input, a key that was used with another input, and if `changeSite` throws it.
  */
 export function siteCreation<
   Input extends z.ZodType<{ readonly idempotencyKey?: string | null | undefined }>,
@@ -216,7 +216,7 @@ async function useKey(
 /** The values of some columns of a row. */
 type Columns<Row> = Partial<Row> & Record<string, unknown>
 
-/** Compares a row with new values for some of its columns. @returns undefined if none differs */
+/** Compares a row with new values. @returns the old and new values that differ; undefined if none differs */
 export function differenceOf<Row extends object>(row: Row, wanted: Partial<Row>) {
   const names = (Object.keys(wanted) as (keyof Row & string)[]).filter(
     (name) => wanted[name] !== row[name],

@@ -2,9 +2,9 @@
 type RefusalCode =
   /** A value is missing or invalid. `field` names it. */
   | 'BAD_INPUT'
-  /** The site has no row with this id, although another site may have one. */
+  /** The site has no row with this id. Another site may have one. */
   | 'NOT_FOUND'
-  /** The change conflicts with the data. For example, the slug is taken or no owner would be left. */
+  /** The change conflicts with stored data. For example, the slug is taken or no owner would be left. */
   | 'CONFLICT'
   /** The actor is no longer an operator of the site. */
   | 'FORBIDDEN'

@@ -32,7 +32,7 @@ export type ItemKey = { readonly id: string } | { readonly slug: string }
 
 /** The members that every kind of item has. Each is named like its column, but in camel case. */
 interface ItemRow extends Release {
-  /** When the item was first visible, even if it is a draft again; null if it never was. */
+  /** When the item was first visible, as known at the last change of its release state; null if it was not. */
   readonly firstPublishedAt: number | null
   readonly id: string
   readonly slug: string
@@ -47,7 +47,7 @@ const itemOrders = {
   NEWEST: orderBy('createdAt', 'desc', 'created_at'),
 }
 
-/** The columns that operators do not set. */
+/** The columns of every item that are not in `fields`. */
 const ownColumns = ['id', 'publishedAt', 'archivedAt', 'firstPublishedAt', 'createdAt']
 
 /** A kind of item that a site publishes under a slug. */
@@ -121,7 +121,7 @@ function itemReaders<Fields extends z.ZodObject, Linked extends string>({
   }
 }
 
-/** Creates the functions that read and change one kind of item. Each change is one transaction with its audit event. */
+/** Creates the functions that read and change one kind of item. Each change is one transaction with an audit event. */
 export function releasedItems<Fields extends z.ZodObject, Linked extends string = never>(
   kind: ItemKind<Fields, Linked>,
 ) {
@@ -169,7 +169,7 @@ export function releasedItems<Fields extends z.ZodObject, Linked extends string 
       },
     ),
 
-    /** Changes the release state. Throws ChangeRefused for an unknown item, or if an archived item is published. */
+    /** Changes the release state. Throws ChangeRefused for an unknown item, or to publish an archived item. */
     release: siteChange(
       async ({ trx, actor, record }, { id, ...change }: ReleaseChange & Pick<ItemRow, 'id'>) => {
         const item: ItemRow = await mustFind(trx, actor.siteId, id)
@@ -184,8 +184,8 @@ export function releasedItems<Fields extends z.ZodObject, Linked extends string 
     ),
 
     /**
-     * Deletes an item that was never published. Throws ChangeRefused for any other item, because people may have seen
-     * or bought it.
+     * Deletes an item that was never visible, and that has no purchases or registrations. Throws ChangeRefused for any
+     * other item, because people may have seen or bought it.
      */
     remove: siteChange(async ({ trx, actor, record }, id: string) => {
       const { slug, title, ...release }: ItemRow = await mustFind(trx, actor.siteId, id)
@@ -199,7 +199,7 @@ export function releasedItems<Fields extends z.ZodObject, Linked extends string 
   }
 }
 
-/** Returns the schema of a new item: fields that may be null are optional, and it may have an idempotency key. */
+/** Returns the schema of a new item, with optional fields where null is allowed, and an idempotency key. */
 function creationOf(fields: z.ZodObject) {
   const shape = Object.entries(fields.shape).map(([name, field]) => {
     return [name, field.safeParse(null).success ? field.default(null) : field] as const
@@ -285,7 +285,7 @@ function firstPublicationOf(
   return seen.length > 0 ? Math.min(...(seen as number[])) : null
 }
 
-/** Returns the webhook action of a change that restores a published item; undefined for all other changes. */
+/** Returns the webhook action if a change restores an item with a publication time; otherwise undefined. */
 function publicationBy({ kind }: ReleaseChange, table: ItemTable, { publishedAt }: Release) {
   return kind === 'restore' && publishedAt !== null ? (`${table}.publish` as const) : undefined
 }

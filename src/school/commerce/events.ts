@@ -67,7 +67,7 @@ export interface Attendance {
 
 /**
  * Registers a person of the site for an event, or renews a cancelled registration. No-op if already registered.
- * Returns the id of the registration, which is always the same for this person and event. Throws ChangeRefused for an
+ * Returns the id of the registration, which stays the same if it is renewed. Throws ChangeRefused for an
  * unknown event or person, and for an archived event.
  */
 export const registerForEvent = siteChange(

@@ -86,7 +86,7 @@ interface Place {
   readonly position: number
 }
 
-/** Returns the other rows, with the row inserted at a position or, by default, at the end. */
+/** Returns `others` with `row` inserted at a position or, by default, at the end. */
 export function placeAmong<Row extends Place>(
   others: readonly Row[],
   row: Row,

@@ -51,7 +51,7 @@ export interface Files {
 /** The minimum age of the drafts that `openFiles` removes. No upload takes this long. */
 const STALE_MS = 86_400_000
 
-/** Opens the storage, and removes drafts that crashed processes left behind. */
+/** Opens the storage, and removes drafts older than `STALE_MS`, which crashed processes left behind. */
 export async function openFiles(dataDir: string, s3: S3Location | undefined, nowMs: number) {
   const folder = join(dataDir, 'files')
   const draftFolder = join(folder, 'drafts')

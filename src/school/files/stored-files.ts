@@ -12,7 +12,7 @@ import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 export type FileLimits = ServicePolicy['files']
 
-/** Marks an upload link as used, in the transaction that stores the file. Returns values for the audit event. */
+/** Marks an upload link as used, in the transaction of the new file, if any. Returns values for the audit event. */
 export type Spend = (kysely: Kysely<Schema>) => Promise<Record<string, string>>
 
 export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
@@ -53,7 +53,7 @@ interface Storing {
  * Stores a draft as a file of the actor's site. If the site already has the same bytes under the same name, returns
  * that file. Writes the bytes before the row, so a crash can leave bytes without a row, but never a row without bytes.
  *
- * @throws ChangeRefused if the site has reached a limit, or if the file is deleted at the same time; storageUnavailable
+ * @throws ChangeRefused if a limit is reached, or the file is deleted meanwhile; storageUnavailable; errors of `spend`
  */
 export async function storeFile(
   database: Database,

@@ -83,7 +83,7 @@ const lasting = z.strictObject({
 
 /**
  * Enrols a member in a course without an order, and grants the student role. A person has at most one enrolment per
- * course: an existing enrolment stays unchanged, even if it has ended. Returns the id of the enrolment, and whether it
+ * course. An existing enrolment stays unchanged, even if it has ended. Returns the id of the enrolment, and whether it
  * is new. Throws ChangeRefused for an unknown member or course, or an invalid end.
  */
 export const enrolStudent = checkedChange(

@@ -56,7 +56,7 @@ export function makeInvitations(perSiteAndDayMax: number) {
     const { siteId, personId, now } = actor
     const person = trx.selectFrom('person').select('name').where('id', '=', personId)
     const { name: invitedBy } = await person.executeTakeFirstOrThrow()
-    // When the e-mail is sent, messages.ts chooses its text: people who already have an account get a different text.
+    // When the e-mail is sent, messages.ts chooses its text. People who already have an account get a different text.
     await queueMail(trx, { kind: 'invitation', to, siteId, linkId, values: { invitedBy } }, now)
   }
   return {

@@ -150,7 +150,7 @@ async function mayInvite(
   return held.includes('owner') || !roles.includes('owner')
 }
 
-/** Thrown if the address now has another account. The transaction is rolled back, so the link stays usable. */
+/** Thrown if the address no longer belongs to the joiner. The transaction is rolled back, so the link stays usable. */
 class AddressTaken extends Error {}
 
 /** Creates the person, or marks the address of an existing person as verified. Returns the id. @throws AddressTaken */
@@ -184,7 +184,7 @@ async function insertPerson(
 
 /**
  * Creates the function that creates a newcomer's account. The provider must have verified the address. The function
- * returns false if there is no site or the address has an account. For a provider of the platform, it also returns
+ * returns false without `siteId`, or if the address has an account. For a provider of the platform, it also returns
  * false if the site does not allow self sign-up.
  */
 export function makeNewcomers({ kysely }: Database, now: () => number) {

@@ -80,7 +80,7 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/** Counts a site's people, or the people with a role. Counts students from an index, and others one by one. */
+/** Counts a site's people, or the people with a role. For all roles, checks one by one who is not a student. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -113,8 +113,8 @@ const WORD_COUNT_MAX = 5000
 const COUNTED_MAX = 1000
 
 /**
- * Finds people by the beginnings of words of their names and addresses. Reads the people with the rarest word in the
- * order of an index, which also contains their other words. Looks up the role of each person.
+ * Finds people by the beginnings of words of their names and addresses. At a large site, reads the people with the
+ * rarest word in the order of an index that also contains their other words, and looks up the role of each person.
  */
 function searchPeople(database: Database, question: PeopleQuestion, text: string) {
   const { kysely } = database
@@ -194,7 +194,7 @@ function amongFew(
 }
 
 /**
- * Selects from all candidates, and looks up the role of each, so a search reads its index in order. If one in fifty
+ * Selects from all candidates, and looks up the role of each, so the word index is read in order. If one in fifty
  * people belongs to the site, a page of twenty is complete after about a thousand people.
  */
 function amongMany(kysely: Kysely<Schema>, question: PeopleQuestion, candidates: Candidates) {

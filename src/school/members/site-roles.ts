@@ -80,7 +80,7 @@ export const rolesSchema = z
   .transform((named) => [...new Set(named)].sort())
 
 /**
- * Replaces the roles of a member. A member who loses the lecturer role also stops teaching the site's courses.
+ * Replaces a member's roles. Removes a former lecturer from courses, and ends a former owner's operator grants.
  *
  * @throws ChangeRefused for an unknown member, if a non-owner adds or removes an owner, or if no owner would be left
  */
@@ -104,7 +104,7 @@ export const setMemberRoles = checkedChange(
 )
 
 /**
- * Removes all roles of a person at the site, and ends their grants there. Purchases are kept, and become available
+ * Removes all roles of a person at the site, and ends the person's grants there. Purchases stay, and become available
  * again if the person joins again.
  *
  * @throws ChangeRefused for an unknown member, if a non-owner removes an owner, or if no owner would be left
@@ -143,7 +143,7 @@ export async function mustBeAllowedToChangeOwners(
 
 /**
  * Removes roles from a person. If the lecturer role is removed, the person no longer teaches the site's courses.
- * Throws ChangeRefused if the site would have no owner left with an enabled account that is not due for deletion.
+ * Throws ChangeRefused if the site would have no owner whose account is enabled and not scheduled for deletion.
  */
 async function takeRoles(
   trx: Transaction<Schema>,

@@ -117,8 +117,8 @@ export const updatePost = checkedChange(
 )
 
 /**
- * Publishes an announcement, and delivers the first batch. Throws ChangeRefused for an unknown announcement, or if it was
- * changed after `contentAt`.
+ * Publishes an announcement, and delivers the first batch. No-op if published. Throws ChangeRefused for an unknown
+ * announcement, or if it was changed after `contentAt`.
  */
 export async function publishPost(
   database: Database,
@@ -130,7 +130,7 @@ export async function publishPost(
     const { topic, title, publishedAt, updatedAt } = await mustFindPost(trx, actor.siteId, id)
     if (publishedAt !== null) return
     if (contentAt !== undefined && contentAt !== updatedAt) {
-      throw conflict('the post was changed after its approval; ask for another approval')
+      throw conflict('the post was changed after its approval; repeat the request to ask again')
     }
     writeLast(trx.updateTable('post').set({ published_at: actor.now }).where('id', '=', id))
     record('post.publish', { kind: 'post', id }, { after: { topic, title } })
@@ -138,7 +138,7 @@ export async function publishPost(
   await deliverBatch(database, id, actor.now)
 }
 
-/** Deletes an announcement, and its first batch of notifications. Throws ChangeRefused for an unknown announcement. */
+/** Marks an announcement as deleted, and removes its first notifications. Throws ChangeRefused if it is unknown. */
 export async function deletePost(database: Database, actor: SiteActor, id: string): Promise<void> {
   await changeSite(database, actor, async ({ trx, record, writeLast }) => {
     const { topic, title } = await mustFindPost(trx, actor.siteId, id)

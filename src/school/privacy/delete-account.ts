@@ -15,7 +15,7 @@ import { areOf, personalRows } from './personal-data.ts'
  * Schedules the deletion of an account, and ends its sessions and grants. Signing in before the account is deleted
  * cancels the deletion. Does nothing if the person is the last owner of a site.
  *
- * @returns the names of sites that need another owner first, none on success; undefined if there is no such account
+ * @returns the names of sites that need another owner first (empty on success); undefined if there is no such account
  */
 export async function scheduleDeletion(
   trx: Transaction<Schema>,
@@ -126,8 +126,8 @@ async function leaveSites(trx: Transaction<Schema>, personId: string, now: numbe
 }
 
 /**
- * Deletes the personal rows in batches, and removes personal data from the audit trail and the log of webhooks. Keeps
- * the person's row and returns the person. Idempotent.
+ * Deletes the rows marked `isDeleted`, in batches. Removes personal data from the audit trail and the webhook log.
+ * Keeps the person's row and returns the person. Idempotent.
  */
 async function deleteRows({ kysely }: Database, personId: string): Promise<LeavingPerson> {
   for (const rows of personalRows.filter(({ isDeleted }) => isDeleted)) {

@@ -100,11 +100,11 @@ async function holdLogo(trx: SiteWork['trx'], siteId: string, id: string): Promi
   if (!LOGO.mediaTypes.includes(file.mediaType)) {
     throw badInput(
       'logoFileId',
-      `must be one of ${LOGO.mediaTypes.join(', ')}, not ${file.mediaType}`,
+      `must be a file of type ${LOGO.mediaTypes.join(', ')}, not ${file.mediaType}`,
     )
   }
   if (file.sizeBytes > LOGO.bytesMax) {
-    throw badInput('logoFileId', `must have at most ${LOGO.bytesMax} bytes`)
+    throw badInput('logoFileId', `must be a file of at most ${LOGO.bytesMax} bytes`)
   }
 }
 

@@ -19,7 +19,7 @@ export const knownTopics = [
   'replies',
 ] as const
 
-/** The maximum number of subscriptions in a response, far more than a person has. */
+/** The maximum number of subscriptions in a response, far more than a person usually has. */
 const SUBSCRIPTIONS_MAX = 500
 
 export function inboxData({ kysely }: Database, now: () => number) {

@@ -9,7 +9,7 @@ import { inboxData } from './notifications.ts'
 import type { Membership } from './paged-list.ts'
 import { purchaseLists } from './purchases.ts'
 
-/** Creates the functions for a person's own data. Each function except `findNode` runs one statement. */
+/** Creates the functions for a person's own data. Only `findNode` and `findProgress` may run several statements. */
 export function makeViewerData(database: Database, now: () => number) {
   const purchases = purchaseLists(database, now)
   const inbox = inboxData(database, now)

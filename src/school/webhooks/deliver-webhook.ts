@@ -26,7 +26,7 @@ export interface DeliveryPorts {
 
 /** The time limit of an attempt, including name resolution and the response. */
 const ANSWER_WITHIN_MS = 10_000
-/** How much of a response the log keeps. The rest is not read. */
+/** The maximum number of bytes of a response that the log keeps. The rest is not read. */
 const RESPONSE_BYTES_MAX = 1024
 const ERROR_CHARACTERS_MAX = 200
 /** How long the log of an attempt waits for other attempts, so one statement can write all of them. */
@@ -70,7 +70,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
           .where('error', 'is', null)
           .limit(1)
           .executeTakeFirst()
-        // The endpoint has accepted another event since, so keep it enabled. The log shows this event as failed.
+        // If the endpoint has accepted another event since, keep it enabled. The log shows the failed event.
         if (accepted && reason !== GONE_REASON) return
         await disable(trx, { id: queue, reason, nowMs: now() })
       })

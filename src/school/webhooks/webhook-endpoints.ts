@@ -60,7 +60,7 @@ export type EndpointInput = Readonly<z.input<typeof endpointInput>>
 
 export type KeysOf = ReturnType<typeof makeKeysOf>
 
-/** Creates the function that returns an endpoint's current signing keys. Caches recently used keys. */
+/** Creates the function that returns the keys that sign an endpoint's messages. Caches recently used keys. */
 export function makeKeysOf(seals: Seals) {
   const kept = new LRUCache<string, SigningKeys, string>({
     max: KEYS_KEPT_MAX,
@@ -207,7 +207,7 @@ function deliveryChanges(change: ChangeEndpoint) {
       if (done) record('webhook.disable', subjectOf(id), { after: { url } })
     }),
 
-    /** Enables an endpoint, and sends or skips the events that it missed. No-op if it is already enabled. */
+    /** Enables an endpoint, and queues or skips the events that it missed. No-op if it is already enabled. */
     enable: change(async ({ trx, actor, record }, before, missed: 'resume' | 'skip') => {
       const { id, disabledAt, undeliveredSince } = before
       if (disabledAt === null) return
@@ -225,7 +225,7 @@ function deliveryChanges(change: ChangeEndpoint) {
       record('webhook.enable', subjectOf(id), { after: { missed } })
     }),
 
-    /** Resends one event, or all events since a given time. Returns the number queued, at most `REPLAY_EVENTS_MAX`. */
+    /** Queues one event, or all since a given time, again. Returns the number queued, at most `REPLAY_EVENTS_MAX`. */
     replay: change(
       async (
         { trx, actor, record },
@@ -243,7 +243,7 @@ function deliveryChanges(change: ChangeEndpoint) {
       },
     ),
 
-    /** Queues an example of an event, which only this endpoint receives. Throws ChangeRefused for an unknown type. */
+    /** Queues an example event for this endpoint only. Throws ChangeRefused for an unknown type, or if disabled. */
     test: change(async ({ trx, actor, record }, { id, disabledAt }, type: string) => {
       if (!eventTypes.has(type)) throw badInput('type', EVENT_TYPE)
       mustBeEnabled(disabledAt)
@@ -274,7 +274,7 @@ function mustBeEnabled(disabledAt: number | null): void {
   if (disabledAt !== null) throw conflict('the endpoint is disabled; enable it first')
 }
 
-/** Disables an endpoint, records when its oldest queued message was stored, and removes its queue. */
+/** Disables an enabled endpoint, records when its oldest queued message was stored, and removes its queue. */
 export async function markDisabled(
   trx: Kysely<Schema>,
   { id, reason, nowMs }: Readonly<{ id: string; reason: string | null; nowMs: number }>,

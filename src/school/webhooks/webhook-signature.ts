@@ -22,7 +22,7 @@ export function shownKeys(secret: string): { readonly secret: string; readonly p
   return { secret: `whsec_${hmac.toString('base64')}`, publicKey }
 }
 
-/** Returns the headers of a message. During a rotation, both secrets sign it. Receivers accept either signature. */
+/** Returns the headers of a message, with two signatures per secret. During a rotation, both secrets sign it. */
 export function signedHeaders(
   { id, seconds, body }: { readonly id: string; readonly seconds: number; readonly body: string },
   keys: readonly SigningKeys[],
