@@ -243,7 +243,7 @@ forEachDatabase('approvals of changes', (start) => {
     await setPolicy('every')
     const titles = Array.from({ length: 60 }, (_, number) => `Fog ${number}`)
     const problems = await Promise.all(titles.map((title) => refused('update_course', { title })))
-    const limited = problems.filter((problem) => problem.includes('waiting for approval'))
+    const limited = problems.filter((problem) => problem.includes('pending or approved'))
     expect(limited).to.have.length(10)
   })
 
@@ -317,7 +317,7 @@ forEachDatabase('approvals of changes', (start) => {
     await insert(kysely, 'pending_change', rows)
     const limited = await send()
     expect([limited.status, limited.body.error]).to.deep.equal([403, 'forbidden'])
-    expect(limited.text).to.include('50 changes are waiting').and.include(linked)
+    expect(limited.text).to.include('50 changes are pending or approved').and.include(linked)
   })
 
   it('cannot be given by another operator, by the client, without the token of the page, or in a frame', async () => {

@@ -31,7 +31,7 @@ export const kindOfOrigin: ReadonlyMap<string, ClientView['kind']> = new Map([
   ['first_party', 'own'],
 ])
 
-/** What the pages between an authorization request and its response share: their forms, and the client. */
+/** The data that all pages between an authorization request and its response share. */
 export interface PromptView {
   readonly action: string
   readonly csrf: string

@@ -3,7 +3,7 @@
 import { type Html, type HtmlValue, html, localized, type Reader } from './html.ts'
 import { text } from './text.ts'
 
-/** Where a form is submitted. By default, to the path of its page and with the CSRF token of the session. */
+/** The target of a form. Defaults to the path of the page and the CSRF token of the session. */
 export interface FormTarget {
   readonly action?: string | undefined
   readonly csrf?: string | undefined

@@ -1,4 +1,4 @@
-/** Escaped markup. Every value is text until the `html` tag has escaped it, so pages cannot forget escaping. */
+/** Escaped markup. The `html` tag escapes every text value of a template, so pages cannot forget to escape it. */
 
 /** The language (BCP 47) and time zone (IANA) for which a page is rendered. */
 export interface Reader {

@@ -8,7 +8,7 @@ interface MailFolderPage {
   readonly messages: readonly Readonly<Record<'subject' | 'to' | 'date' | 'href', string>>[]
 }
 
-/** The messages that the demo would have sent, the latest first. */
+/** Lists the messages that the demo stored instead of sending them, latest first. */
 export function mailFolderPage({ folder, messages }: MailFolderPage): Page {
   const links = messages.map(({ subject, to, date, href }) => ({
     ...{ href, label: subject, what: text('mailFolder.to', { to, date }) },

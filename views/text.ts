@@ -36,7 +36,7 @@ export function languageText(language: string): Html {
 
 let zones: readonly string[] | undefined
 
-/** Returns the time zones that a person can choose for the times on pages. Built on first use (2 ms). */
+/** Returns the time zones that a person can choose for the times on pages. Builds the list on first use. */
 export function timeZones(): readonly string[] {
   zones ??= ['UTC', ...Intl.supportedValuesOf('timeZone')]
   return zones
@@ -67,7 +67,7 @@ const inBold = (content: HtmlValue) => html`<strong>${content}</strong>`
 /** Renders a value or a tag of a message as code. */
 export const inCode = (content: HtmlValue) => html`<code>${content}</code>`
 
-/** Tags that every message can use: bold, code, muted, and only for screen readers. */
+/** Tags that every message can use: bold, code, muted, and for screen readers only. */
 const marks = {
   b: inBold,
   c: inCode,

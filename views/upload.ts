@@ -19,7 +19,7 @@ export interface UploadPage {
   readonly file?: { readonly id: string; readonly name: string }
 }
 
-/** Asks for a file, or confirms its upload. The form has no other field: `openFormFile` expects a single part. */
+/** Asks for a file, or confirms its upload. The form has one field, because `openFormFile` expects a single part. */
 export function uploadPage({ problem, file, ...page }: UploadPage): Page {
   const names = { app: foreignName(page.appName), site: html`<bdi>${page.siteName}</bdi>` }
   const megabytes = Math.floor((page.bytesMax / 1_048_576) * 10) / 10

@@ -18,7 +18,7 @@ const PEOPLE_PER_PIECE = 200
 
 export type Overviews = ReturnType<typeof makeOverviews>
 
-/** The figures of a site for its last days in UTC, including today. */
+/** The figures of a site for the last days in UTC, including today. */
 type Overview = Awaited<ReturnType<typeof countOverview>>
 
 /** Creates a function that returns the overview of a site, cached for a minute. */

@@ -107,7 +107,7 @@ export async function demandApproval(
         conflict
           .columns(['site_id', 'person_id', 'client_id', 'digest'])
           .doUpdateSet({ ...renewed, id: newId('pch') })
-          // Keep a row that has not expired: the person may have approved it in the meantime.
+          // Keep a row that has not expired, because the person may have approved it in the meantime.
           .where('pending_change.expires_at', '<=', now),
       )
       .execute()

@@ -35,13 +35,13 @@ export interface SiteActor extends Actor {
 export interface SiteWork {
   readonly trx: Transaction<Schema>
   readonly actor: SiteActor
-  /** Records an audit event of the actor, and returns its id. The event is written later, so `work` cannot read it. */
+  /** Records an audit event of the actor, and returns its id. The event is written at the end of the change. */
   readonly record: (
     action: Change['action'],
     subject: Change['subject'],
     values: Pick<Change, 'before' | 'after' | 'personId' | 'reportedAs'>,
   ) => string
-  /** Defers a write that returns no rows until `work` has finished. It runs before the audit events are written. */
+  /** Defers a write that returns no rows to the end of the change, before the audit events are written. */
   readonly writeLast: (query: { compile(): CompiledQuery }) => void
 }
 

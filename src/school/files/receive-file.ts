@@ -118,7 +118,7 @@ export async function storeBundledFiles(
       await storage.put(storageKey(id), draft)
     }
   } catch (cause) {
-    logger.warn({ cause: String(cause) }, 'could not store the files of the demo campus')
+    logger.warn({ cause: String(cause) }, 'could not store the demo files; check the storage and restart')
   }
 }
 

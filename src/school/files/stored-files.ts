@@ -102,7 +102,7 @@ export async function storeFile(
   return { file: stored, isNew }
 }
 
-/** Whether the row may exist: its commit may have succeeded although the response was lost. True if the query fails. */
+/** Whether the row may exist. Its commit may have succeeded although the response was lost. True if the query fails. */
 async function mayHaveRow(kysely: Kysely<Schema>, id: string): Promise<boolean> {
   const row = kysely.selectFrom('stored_file').select('id').where('id', '=', id)
   return await row.executeTakeFirst().then(Boolean, () => true)
@@ -152,7 +152,7 @@ export async function deleteFile(
       .where('file_id', '=', id)
       .executeTakeFirst()
     if (product) {
-      throw conflict(`the digital product ${product.slug} uses this file; assign another first`)
+      throw conflict(`the digital product ${product.slug} uses this file; replace it there first`)
     }
     const logo = await trx
       .selectFrom('site_appearance')

@@ -27,7 +27,7 @@ interface Binding {
   readonly grantId?: string | undefined
 }
 
-/** Creates the functions for upload links. A link needs no sign-in: its URL allows one upload (decision 23). */
+/** Creates the functions for upload links. A link needs no sign-in, and its URL allows one upload (decision 23). */
 export function makeUploadLinks({ database, links, findGrant, baseUrl, now }: UploadLinkPorts) {
   return {
     /** Creates a link, and records an audit event. @throws ChangeRefused if the actor is no longer an operator */

@@ -75,7 +75,7 @@ function enrolments(kysely: Kysely<Schema>, siteId: string) {
   )
 }
 
-/** The end of an enrolment. There is no default: `endOf` requires `expireDate` or `hasLifetimeAccess: true`. */
+/** The end of an enrolment. There is no default, so `endOf` requires `expireDate` or `hasLifetimeAccess: true`. */
 const lasting = z.strictObject({
   expireDate: z.int().nullish(),
   hasLifetimeAccess: z.boolean().nullish(),
@@ -147,7 +147,7 @@ function endOf({ expireDate, hasLifetimeAccess }: z.output<typeof lasting>, nowM
     throw badInput('expireDate', 'is missing; send it or set hasLifetimeAccess to true')
   }
   if (hasLifetimeAccess === true) {
-    throw badInput('hasLifetimeAccess', 'must not be true if expireDate is set')
+    throw badInput('hasLifetimeAccess', 'must not be true if expireDate is set; send one of them')
   }
   if (expireDate <= nowMs) throw badInput('expireDate', 'must be in the future')
   return expireDate

@@ -227,8 +227,8 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
 const COURSE_COUNT_MAX = 50_000
 
 /**
- * Lists students, sorted by when they became students. For a course, sorts by enrolment; for a search, by the word
- * found. Runs one query per page, or a few queries per page for a search.
+ * Lists students, sorted by when they became students; the students of a course, by when they enrolled. A search sorts
+ * by the word found. Runs one query per page, or a few queries per page for a search.
  */
 export function listStudents(database: Database, question: StudentQuestion) {
   const { siteId, courseId, search, sort } = question

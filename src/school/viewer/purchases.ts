@@ -27,7 +27,7 @@ export type EventRegistration = RowOf<PurchaseLists['eventRegistrations']>
 const latestPurchaseFirst = orderBy('purchasedAt', 'desc', 'bought.purchased_at', 'bought.id')
 const byTitle = (column: string) => orderBy('title', 'asc', column, 'bought.id')
 
-/** Sort key of lifetime access: later than any date. */
+/** The sort key for lifetime access, which is later than any date. */
 const NEVER_MS = Number.MAX_SAFE_INTEGER
 
 const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly id: string }> = {
