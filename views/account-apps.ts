@@ -21,7 +21,7 @@ export interface ConnectedAppsPage extends ListView {
   readonly connectHref: string
 }
 
-/** Lists the apps that a person connected, with links to remove them. */
+/** Lists the apps that a person connected, with links to disconnect them. */
 export function connectedAppsPage(page: ConnectedAppsPage): AreaPage {
   const none = html`<div class="empty" id="no-apps"><p>${text('apps.none')}</p>
 <a class="button second" href="${page.connectHref}">${text('account.connect')}</a></div>`

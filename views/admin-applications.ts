@@ -22,7 +22,7 @@ export interface ApplicationsPage extends ListView {
   readonly applications: readonly ListedApplication[]
   /** Whether the person may create an application that acts for an owner. */
   readonly isOwner: boolean
-  /** The path of the site's home page. The paths of its other pages begin with it. */
+  /** The path of the site's home page. The paths of the site's other pages begin with it. */
   readonly siteHref: string
 }
 

@@ -14,7 +14,7 @@ export interface OverviewPage {
   /** The number of distinct people who used an application in the whole period. */
   readonly people: number
   readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
-  /** The path of the site's home page. The paths of its other pages begin with it. */
+  /** The path of the site's home page. The paths of the site's other pages begin with it. */
   readonly siteHref: string
   /** The latest refusals of all applications and resource servers; empty unless the page shows refusals. */
   readonly latest: readonly (RefusalView & {

@@ -1,4 +1,4 @@
-/** Renders the document around a page. The other files convert data to pages. */
+/** Renders the document around a page, with its head, header, navigation and scripts. */
 
 import { focusWrongField, type Html, type HtmlValue, html, withoutTags } from './html.ts'
 import { iconShape, iconSvg } from './icon.ts'

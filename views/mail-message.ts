@@ -4,7 +4,7 @@ import { languageAttributes, text } from './text.ts'
 /** A paragraph, or a link with its label. */
 export type MailBlock = Html | { readonly label: Html; readonly href: string }
 
-/** An e-mail message. Its text and its HTML have the same content. */
+/** An e-mail message, which is sent both as plain text and as HTML. */
 export interface MailMessage {
   readonly subject: Html
   readonly greeting: Html

@@ -3,7 +3,7 @@ import { text } from './text.ts'
 
 /** The look that a site gives to pages for its members. */
 export interface SiteLook {
-  /** The name of the site, also the alternative text of its logo. */
+  /** The name of the site, which is also the alternative text of its logo. */
   readonly name: HtmlValue
   readonly logoHref: string | undefined
   /** The stylesheet with the colors of the site, which replaces that of the service. */

@@ -17,7 +17,7 @@ type TextValue = HtmlValue | ((content: HtmlValue) => Html)
 export const languages = ['en', 'de', 'es', 'fr', 'ja', 'pt'] as const
 type Language = (typeof languages)[number]
 
-/** Returns the languages of a site's pages and mail: those that it chose or, by default, all. */
+/** Returns the languages of a site's pages and mail: the chosen languages or, by default, all. */
 export function siteLanguages(chosen: readonly string[] = []): readonly Language[] {
   return chosen.length === 0 ? languages : languages.filter((each) => chosen.includes(each))
 }
@@ -128,7 +128,7 @@ export function dayText(date: string): Html {
   )
 }
 
-/** Returns a duration in its largest unit, such as “20 minutes”. */
+/** Returns a duration as a rounded number of days, hours or minutes, such as “20 minutes”. */
 export function durationText(seconds: number): Html {
   const [unit, length] = units.find(([, each]) => seconds >= each) ?? units[2]
   const duration = { [unit]: Math.round(seconds / length) }
@@ -155,7 +155,7 @@ export function deviceText(device: string): Html {
   return system === undefined ? html`${named}` : text('device.on', { browser: named, system })
 }
 
-/** Joins values to a list in the reader's language, such as “A, B and C”. */
+/** Joins values into a list in the reader's language, such as “A, B and C”. */
 export function listText(values: readonly HtmlValue[]): Html {
   return localized(({ language }) =>
     new Intl.ListFormat(language)

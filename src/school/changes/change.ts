@@ -98,7 +98,7 @@ export function checkedChange<Input extends z.ZodType, Result>(
 /**
  * Locks the site until the transaction ends, so changes to the site run one after another. Otherwise, two owners could
  * remove each other, or two lectures could get the same position. Changes are rare, and sites do not block each other.
- * On SQLite it does nothing, because SQLite allows only one write transaction anyway.
+ * No-op on SQLite, which allows only one write transaction at a time.
  */
 export async function lockSite(
   trx: Transaction<Schema>,

@@ -32,7 +32,7 @@ export type ItemKey = { readonly id: string } | { readonly slug: string }
 
 /** The members that every kind of item has. Each is named like its column, but in camel case. */
 interface ItemRow extends Release {
-  /** When the item was first visible, as known at the last change of its release state; null if it was not. */
+  /** When the item was first visible, as known at the last change of its release state; null if not yet. */
   readonly firstPublishedAt: number | null
   readonly id: string
   readonly slug: string

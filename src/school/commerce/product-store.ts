@@ -1,4 +1,4 @@
-/** Reads and changes a site's digital products. Their files are in `files`, their sales in `order-list.ts`. */
+/** Reads and changes a site's digital products. Their files are in `files`, and their sales in `order-list.ts`. */
 
 import { fileName, itemFields } from '../changes/input.ts'
 import { releasedItems } from '../changes/released-items.ts'

@@ -1,4 +1,4 @@
-/** A kind of file, detected from the first bytes of a file, never from the declared type. */
+/** A kind of file, detected from the first bytes of an upload and never from the declared type. */
 export interface FileKind {
   readonly mediaType: string
   /** File extensions, the preferred one first. */

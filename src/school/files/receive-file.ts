@@ -102,7 +102,7 @@ function mustFit(kind: FileKind, { name, declared, accepted }: Expected): void {
 const BUNDLED_BYTES_MAX = 10_000_000
 const READ_SECONDS_MAX = 60
 
-/** Stores the files of the demo campus under their ids, and replaces earlier copies. Logs failures, never throws. */
+/** Stores the files of the demo campus under their ids, and replaces earlier copies. Logs failures and never throws. */
 export async function storeBundledFiles(
   { storage, draftFolder }: Files,
   folder: string,
@@ -118,7 +118,7 @@ export async function storeBundledFiles(
       await storage.put(storageKey(id), draft)
     }
   } catch (cause) {
-    logger.warn({ cause: String(cause) }, 'could not store the demo files; check the storage and restart')
+    logger.warn({ cause: String(cause) }, 'could not store demo files; fix the cause, then restart')
   }
 }
 

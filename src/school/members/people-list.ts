@@ -80,7 +80,7 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/** Counts a site's people, or the people with a role. For all roles, checks one by one who is not a student. */
+/** Counts the people with a role or, without one, all people: the students, plus the people who are not students. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,

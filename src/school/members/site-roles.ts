@@ -175,7 +175,7 @@ async function takeRoles(
  * Lists the sites that a person owns alone. Other owners do not count if their account is disabled or scheduled for
  * deletion.
  *
- * @param siteId only this site, if given
+ * @param siteId limits the list to this site
  */
 export async function listSolelyOwned(kysely: Kysely<Schema>, personId: string, siteId?: string) {
   return await kysely

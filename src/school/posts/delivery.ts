@@ -76,7 +76,7 @@ async function lockPost(trx: Transaction<Schema>, id: string) {
     .executeTakeFirst()
 }
 
-/** Reads the next subscribers. Some may have lost their roles: `isMember` is 1 for a person with a role at the site. */
+/** Reads the next subscribers. `isMember` is 0 for a person who has lost all roles at the site, and otherwise 1. */
 async function nextSubscribers(trx: Transaction<Schema>, post: PostRow) {
   return await trx
     .selectFrom('notification_subscription as s')

@@ -2,7 +2,7 @@ import { type SelectQueryBuilder, type Simplify, sql } from 'kysely'
 
 import { type ListOrder, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
 
-/** The person and site of a token. A paged list contains only rows of this person at this site. */
+/** A person and a site. A paged list contains only rows of this person at this site. */
 export interface Membership {
   readonly personId: string
   readonly siteId: string

@@ -225,7 +225,7 @@ function deliveryChanges(change: ChangeEndpoint) {
       record('webhook.enable', subjectOf(id), { after: { missed } })
     }),
 
-    /** Queues one event, or all since a given time, again. Returns the number queued, at most `REPLAY_EVENTS_MAX`. */
+    /** Queues one event again, or all events since a time. Returns the number queued, at most `REPLAY_EVENTS_MAX`. */
     replay: change(
       async (
         { trx, actor, record },
@@ -243,7 +243,7 @@ function deliveryChanges(change: ChangeEndpoint) {
       },
     ),
 
-    /** Queues an example event for this endpoint only. Throws ChangeRefused for an unknown type, or if disabled. */
+    /** Queues an example event for this endpoint. Throws ChangeRefused for an unknown type or a disabled endpoint. */
     test: change(async ({ trx, actor, record }, { id, disabledAt }, type: string) => {
       if (!eventTypes.has(type)) throw badInput('type', EVENT_TYPE)
       mustBeEnabled(disabledAt)

@@ -22,7 +22,7 @@ export interface WebhookEvent {
     /** The affected person, unless that is the actor. */
     readonly personId?: string
     readonly actorId?: string
-    /** The application that made the change, so that it can ignore its own changes. */
+    /** The application that made the change. It can use this id to ignore its own changes. */
     readonly clientId?: string
     /** The changed values. A thin payload omits `before` and `after`. */
     readonly before?: unknown
