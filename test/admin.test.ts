@@ -271,6 +271,7 @@ describe('/admin', () => {
     expect((await person.send(again, address)).text).to.include('was approved')
     expect((await person.visit(list)).text).to.match(/Impostor.*approved.*for this school/s)
     await insert(own.kysely, 'platform_reviewer', { person_id: 'per_olivia', granted_at: 1 })
+    expect((await person.send(open, address, { for: 'all' })).status).to.equal(409)
     const forAll = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
     expect(forAll.text).to.include('Every school')
     expect((await person.send(forAll, address, { for: 'all' })).text).to.match(/for every school/)

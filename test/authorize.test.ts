@@ -38,10 +38,11 @@ describe('/oauth/authorize', () => {
 
   // [RFC 9207 §2; RFC 9700 §4.4.2; RFC 9700 §4.4.2.1; MCP Authorization §Authorization Response Validation]
   // [Authorization 10; threat 3; 31]
-  it('names the issuer once in the response with a code (RFC 9207)', async () => {
-    const { code, ...granted } = Object.fromEntries(await authorize(url()))
+  it('names the issuer once, and the unchanged state, in the response with a code (RFC 9207)', async () => {
+    const state = 'ä&=%"<>+ '.repeat(200)
+    const { code, ...granted } = Object.fromEntries(await authorize(url(), { state }))
     expect(code).to.be.a('string')
-    expect(granted).to.deep.equal({ iss: url(), state: 'the-state' })
+    expect(granted).to.deep.equal({ iss: url(), state })
   })
 
   // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1; Authorization 3]
@@ -89,6 +90,8 @@ describe('/oauth/authorize', () => {
     const tokens = await obtain(url(), { authorization: { scope, nonce: 'one' } })
     expect(tokens.scope).to.equal('account:read')
     expect(tokens).to.not.have.property('id_token')
+    const withOpenid = await obtain(url(), { authorization: { scope: `openid ${scope}` } })
+    expect(withOpenid.scope).to.equal('openid account:read')
   })
 
   // [RFC 8707 §2; RFC 8707 §2.1; RFC 8707 §2.2; MCP Authorization §Resource Parameter Implementation; MCP

@@ -11,7 +11,16 @@ import {
 } from './support/client.ts'
 import { notes, portal } from './support/gatehouse.ts'
 import { sharedService } from './support/storages.ts'
-import { type Answer, basic, encode, type Fields, FORM, type WireRequest } from './support/wire.ts'
+import {
+  type Answer,
+  basic,
+  bearer,
+  encode,
+  type Fields,
+  FORM,
+  send,
+  type WireRequest,
+} from './support/wire.ts'
 
 const path = paths.introspection
 const asNotes = { client_id: notes.clientId }
@@ -128,7 +137,7 @@ const groups: readonly Group[] = [
     'Basic that is not base64': x({}, ['Authorization', 'Basic %%%']),
     'Basic alone': x({}, ['Authorization', 'Basic']),
     'two Authorization headers': x({}, [...asTheServer, ...asTheServer]),
-    'a Bearer token': x({}, ['Authorization', 'Bearer x']),
+    'the token as the credentials': ({ bound }) => post({ token: bound }, bearer(bound)),
     'a JWT assertion': x({ client_assertion: 'x.y.z', client_assertion_type: 'x' }),
   }),
   group(wrong, {
@@ -191,5 +200,9 @@ describe('introspection responses [design 13]', () => {
     const next = (await refresh(url, refresh_token)).body
     expect((await introspect(url, refresh_token)).body).to.deep.equal({ active: false })
     expect((await introspect(url, next.refresh_token)).body).to.include({ active: true })
+  })
+
+  it('to OPTIONS are 404, because pages cannot introspect', async () => {
+    expect((await send(service().url, { method: 'OPTIONS', path })).status).to.equal(404)
   })
 })

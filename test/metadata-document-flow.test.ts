@@ -7,7 +7,7 @@ import * as oidc from 'openid-client'
 import { makeDocumentReviews } from '../src/oauth/clients/document-review.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, exchange, introspect, userinfo } from './support/client.ts'
-import { change, insert } from './support/database.ts'
+import { change, insert, rowOf } from './support/database.ts'
 import {
   documentAnswer,
   guardedFetch,
@@ -123,6 +123,11 @@ describe('Client ID Metadata Documents', () => {
     for (const scope of ['openid courses:write', 'openid account:read', 'openid account:write'])
       expect(await test.refused({ ...operator, scope }), scope).to.include('invalid_scope')
     expect(await test.review('approved')).to.equal('done')
+    const ofClient = { subject_kind: 'document_client', subject_id: clientId } as const
+    expect(await rowOf(test.kysely, 'audit_event', ofClient)).to.include({
+      ...{ action: 'document_client.approved', actor_person_id: 'per_olivia' },
+      before: '{"review":"unreviewed"}',
+    })
     expect((await test.getTokens(write)).tokens.scope).to.include('courses:write')
     const refused = await test.refused({ ...operator, scope: 'openid account:read' })
     expect(refused).to.include('invalid_scope')
@@ -130,6 +135,7 @@ describe('Client ID Metadata Documents', () => {
     expect(await test.refused(write)).to.include('invalid_scope')
     const [changed] = (await test.list()).rows
     expect(changed).to.include({ clientId, state: 'changed', name: 'Another client' })
+    expect(changed?.decided?.by).to.match(/Olivia/)
   })
 
   it('lead a person from an address with changes to the approval, not to an error of the client (design 38)', async () => {
@@ -375,7 +381,8 @@ describe('Client ID Metadata Documents', () => {
     for (const [title, answer] of hostile) {
       // [Client ID Metadata Document §4; Client ID Metadata Document §4.3; Client ID Metadata
       // Document §6.6; MCP Authorization §Authorization Server Abuse Protection; 97]
-      it(`${title} are refused in bounded time, with one request`, async () => {
+      it(`${title} are refused in bounded time, with one request`, async function () {
+        this.retries(2)
         await using test = await start()
         test.host.serve(answer)
         const startedAtMs = performance.now()
@@ -384,7 +391,7 @@ describe('Client ID Metadata Documents', () => {
           expect([refused.status, refused.headers.get('location')]).to.deep.equal([400, null])
           expect(refused.text).to.include('invalid_client')
         }
-        expect(performance.now() - startedAtMs).to.be.below(9000)
+        expect(performance.now() - startedAtMs).to.be.below(4500)
         expect(test.host.requests).to.have.length(1)
         expect((await test.list()).rows).to.deep.equal([])
         test.later(11_000)

@@ -2,7 +2,8 @@ import type { ServicePolicy } from '../src/config/config.ts'
 import { makeLoopbackClients } from '../src/oauth/clients/loopback-clients.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { sqlState } from '../src/platform/store/oauth-state.ts'
-import { withDatabases } from './support/database.ts'
+import { cleanUpAt } from './support/clean-up.ts'
+import { rowsOf, withDatabases } from './support/database.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { fresh } from './support/shared.ts'
 
@@ -87,6 +88,8 @@ withDatabases('loopback clients', (open) => {
     expect(await clients.find(clientId)).to.equal(undefined)
     await clients.use(clientId)
     expect(await clients.find(clientId)).to.equal(undefined)
+    await cleanUpAt(database(), clock.ms)
+    expect(await rowsOf(database().kysely, 'unused_client')).to.deep.equal([])
   })
 
   it('are replaced by later ones of their network, the oldest first (design 8)', async () => {

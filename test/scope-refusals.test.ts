@@ -58,7 +58,9 @@ describe('the description of invalid_scope [Errors 3]', () => {
   it('is in the fragment and the form of other response modes', async () => {
     const asking = { ...asClaude, scope: 'openid account:read' }
     const fragment = await askToAuthorize(service().url, { ...asking, response_mode: 'fragment' })
-    expect(described(new URLSearchParams(locationOf(fragment).hash.slice(1)))).to.include(connect())
+    const said = new URLSearchParams(locationOf(fragment).hash.slice(1))
+    expect(described(said)).to.include(connect())
+    expect(said.getAll('iss')).to.deep.equal([service().url])
     const form = await askToAuthorize(service().url, { ...asking, response_mode: 'form_post' })
     expect(form.text).to.include(connect()).and.not.include('requested scope is not allowed')
     expect(form.headers.get('content-type')).to.match(/^text\/html/)

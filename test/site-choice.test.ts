@@ -28,12 +28,14 @@ function outcomeOf(changes: Partial<SiteQuestion>): string {
 
 const operator = { operator: true }
 const ofGarden = { clientSiteId: 'garden' }
+const ofKitchen = { clientSiteId: 'kitchen' }
 const ofLibrary = { clientSiteId: 'library' }
 const chosen = { chosenSiteId: 'kitchen', rememberedSiteId: 'school' }
 const cases: readonly (readonly [expected: string, title: string, Partial<SiteQuestion>])[] = [
   ['refused', 'a client of a site and a person without a role', { ...ofGarden, held: [] }],
   ['refused', 'a client of a site and an owner of another', { ...ofGarden, held: [school] }],
   ['bound school', 'a client of a site and its owner', { clientSiteId: 'school', held: [school] }],
+  ['bound kitchen', 'a client of a site and its admin', { ...ofKitchen, held: [kitchen] }],
   ['bound library', 'a client of a site and its lecturer', { ...ofLibrary, held: [library] }],
   ['bound garden', 'a client of a site and its student', { ...ofGarden, held: [garden] }],
   ['bound garden', 'a client of a site, and a choice', { ...operator, ...chosen, ...ofGarden }],

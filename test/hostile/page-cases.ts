@@ -64,6 +64,7 @@ const places = [
   ...['/applications/northlight-portal/people', '/audit', '/beta', '/resource-servers'],
   ...['/assistants', '/queries', '/self-declared-clients', '/overview', '/overview/download'],
   ...['/audit/download/csv', '/people', '/people/per_noor', '/appearance', '/webhooks'],
+  '/resource-servers/demo-resource-server',
 ]
 
 const placeRows = places.flatMap((place, at): Row[] => [

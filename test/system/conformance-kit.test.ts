@@ -71,7 +71,19 @@ describe('npm run conformance -- plan', () => {
     })
   }
 
+  it('shows the sign-in page first and signs in the second time for a reused request_uri', () => {
+    const name = 'par-ensure-reused-request-uri-prior-to-auth-completion-succeeds'
+    const { override } = configurationOf('fapi2', { ...about, keyClients })
+    const [first, second] = override[`fapi2-security-profile-final-${name}`]?.browser ?? []
+    expect([first?.['match-limit'], second?.['match-limit']]).to.deep.equal([1, undefined])
+    expect(first?.tasks.map(({ task }) => task)).to.deep.equal(['Look'])
+    expect(second?.tasks[0]?.task).to.equal('Sign in')
+  })
+
   it('prints the plan, and the JSON alone for a file', async () => {
+    const clients = [basic.client, basic.client2, basic.client_secret_post]
+    const ids = clients.map((each) => each?.client_id)
+    expect(ids).to.deep.equal(['oidf-1', 'oidf-2', 'oidf-post'])
     const { code, stdout } = await runConformance('plan basic')
     expect(code).to.equal(0)
     expect(stdout).to.include('Plan: oidcc-basic-certification-test-plan')
@@ -353,13 +365,26 @@ describe('npm run conformance -- plan --suite', () => {
     return { differences, endings, lines, calls, rotations }
   }
 
-  it('rotates the keys where the suite waits for it, and starts that module by hand', async () => {
-    const { differences, calls, rotations } = await run(
-      { 'oidcc-server-rotate-keys': { ends: 'PASSED' } },
-      { 'oidcc-server-rotate-keys': 'PASSED' },
+  it('runs each module in turn, rotates the keys where the suite waits for it, and starts that module by hand', async () => {
+    const { differences, lines, calls, rotations } = await run(
+      { 'oidcc-server': { ends: 'PASSED' }, 'oidcc-server-rotate-keys': { ends: 'REVIEW' } },
+      { 'oidcc-server': 'PASSED', 'oidcc-server-rotate-keys': 'REVIEW' },
     )
     expect([differences, rotations]).to.deep.equal([[], 1])
-    expect(calls).to.include('POST /api/runner/0')
+    expect(calls.filter((call) => call.startsWith('POST'))).to.deep.equal([
+      'POST /api/plan?planName=a-plan&variant=%7B%22response_type%22%3A%22code%22%7D',
+      'POST /api/runner?test=oidcc-server&plan=a-plan&variant=%7B%7D',
+      'POST /api/runner?test=oidcc-server-rotate-keys&plan=a-plan&variant=%7B%7D',
+      'POST /api/runner/1',
+    ])
+    expect(lines[1]).to.match(/^1\/2 {2}PASSED +oidcc-server/)
+    expect(lines.join('\n')).to.match(/^2\/2 {2}REVIEW +oidcc-server-rotate-keys/m)
+  })
+
+  it('names a chosen module that does not exist', () => {
+    const finished = { planId: undefined, modules: [], seconds: 0 }
+    const differences = differencesOf({ plan: 'basic', only: ['x'], run: finished }, new Map())
+    expect(differences).to.deep.equal(['There is no module x.'])
   })
 
   it('names every difference: worse, better, missing and unknown', async () => {

@@ -26,6 +26,36 @@ describe('A PostgreSQL server that fails', function () {
     return await openDatabase({ kind: 'postgres', url, connectionsMax: 4 }, options)
   }
 
+  for (const [how, fail, mend] of [
+    ['is dead', () => server().kill(), () => server().restart()],
+    ['hangs', async () => server().freeze(), async () => server().thaw()],
+  ] as const) {
+    it(`rejects many queries within half a second while it ${how}, and recovers within one`, async () => {
+      await using database = await openOne()
+      const { read, write } = settings(database)
+      const uses = (i: number): Promise<unknown>[] => [
+        database.ping(),
+        i % 2 === 0 ? read({ name: 'a' }) : write({ name: `name-${i}`, value: '1' }),
+      ]
+      const many = () => Array.from({ length: 20 }, (_, i) => uses(i)).flat()
+      const outcomes = async () => [
+        ...new Set((await Promise.allSettled(many())).map(({ status }) => status)),
+      ]
+      expect(await outcomes()).to.deep.equal(['fulfilled'])
+      await fail()
+      try {
+        for (let turn = 0; turn < 2; turn += 1)
+          expect(await inTime(500, outcomes)).to.deep.equal(['rejected'])
+      } finally {
+        await mend()
+      }
+      await within(
+        1_000,
+        eventually(1_000, async () => await Promise.all(many())),
+      )
+    })
+  }
+
   it('undoes the transaction during which it hung', async () => {
     await using database = await openOne()
     const work = database.kysely.transaction().execute(async (transaction) => {

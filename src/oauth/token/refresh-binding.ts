@@ -26,7 +26,7 @@ export type BindingChoice =
   | { readonly kind: 'bind'; readonly jkt: string }
   | { readonly kind: 'refuse'; readonly reason: string }
 
-/** Decides whether a refresh keeps or changes the binding, or is rejected. Pure: its test covers every case. */
+/** Decides whether a refresh keeps or changes the binding, or is rejected. */
 function chooseBinding({ bound, proven, isPublic, demanded }: RefreshBinding): BindingChoice {
   if (proven === undefined) {
     if (bound === undefined && !demanded) return { kind: 'keep' }
