@@ -357,7 +357,7 @@ withDatabases('import of wrong lines', (open) => {
     const reserved = 'slug: is reserved; choose another slug'
     const time = '"2026-03-01T09:00:00Z", "30 days ago" or "in 14 days at 18:00"'
     expect(problemsIn(report)).to.deep.equal([
-      [1, 'slug: must be a slug like slow-bread'],
+      [1, 'slug: must be a slug of a-z, 0-9 and -, like slow-bread'],
       ...[[2, reserved] as const, [3, reserved] as const],
       [4, `password: must be of type string; createdAt: must be a time such as ${time}`],
       [5, 'lectures[0].durationSeconds: must be at least 0'],

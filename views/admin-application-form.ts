@@ -128,7 +128,7 @@ ${choices.map(({ name, words }) =>
 )}</fieldset>`
 }
 
-/** Renders the option for grants that do not expire, and the hidden field for an application that acts for an owner. */
+/** Renders the option for grants that last while they are used, and the hidden field of an operator application. */
 function endlessField({ typed }: ApplicationFormPage): Html {
   return html`<input type="hidden" name="auth_method" value="operator">
 ${choice(

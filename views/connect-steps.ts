@@ -15,7 +15,7 @@ export interface ConnectStepsView {
   readonly needsPublicAddress: boolean
   /** Where an operator approves the assistant, if it must be approved before it can change anything. */
   readonly approveHref?: string | undefined
-  /** For an assistant with a callback per connection: the registered callbacks, and how to add another. */
+  /** The registered callbacks, and how to add another; undefined if all connections share one callback. */
   readonly ownCallbacks?: { readonly differs: Html; readonly uris: readonly string[] } | undefined
 }
 

@@ -32,7 +32,7 @@ const temporary: ReadonlySet<string> = new Set([
   'temporarily_unavailable',
   'too_many_requests',
 ])
-/** Errors whose cause is often an assistant that no operator has added to the site. */
+/** Errors that often occur because no operator has added the assistant to the site. */
 const codesOfConnecting: ReadonlySet<string> = new Set([
   'invalid_client',
   'invalid_redirect_uri',

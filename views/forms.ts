@@ -11,7 +11,7 @@ export interface FormTarget {
   readonly attributes?: Html | undefined
 }
 
-/** A form that changes something. */
+/** A form that is submitted by POST with a CSRF token. */
 export function postForm(target: FormTarget, fields: HtmlValue): Html {
   const { action = ownPath, csrf = ownToken, hidden, attributes } = target
   const values = Object.entries({ csrf, ...hidden })
@@ -29,7 +29,7 @@ function contextOf({ form }: Reader) {
   return form
 }
 
-/** The look of a button: `second` is less prominent, `danger` warns. */
+/** The look of a button: `second` is less prominent, and `danger` warns. */
 type ButtonKind = 'second' | 'danger'
 
 interface ButtonOptions {
@@ -37,7 +37,7 @@ interface ButtonOptions {
   readonly cancelHref?: string | undefined
 }
 
-/** A row with the button that submits a form. */
+/** A row with the button that submits a form and, if `cancelHref` is set, a link to cancel. */
 export function submitButton(id: string, label: HtmlValue, options: ButtonOptions = {}): Html {
   const { kind, cancelHref } = options
   return html`<div class="actions">

@@ -81,7 +81,7 @@ export function trusted(markup: string): Html {
   return new Markup(() => markup)
 }
 
-/** Renders text without escaping it, for plain-text mail and mail headers. */
+/** Renders text without escaping it, for example for plain-text mail and mail headers. */
 export function plain(text: HtmlValue, reader: Reader): string {
   return render(text, reader, (each) => each)
 }

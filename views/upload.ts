@@ -13,7 +13,7 @@ export interface UploadPage {
   readonly look: SiteLook | undefined
   readonly extensions: readonly string[]
   readonly bytesMax: number
-  /** Why the file was rejected. `file`: it is empty or has an unusable name. */
+  /** Why the file was rejected; `file` if, for example, it is empty or has an unusable name. */
   readonly problem?: 'large' | 'type' | 'file' | 'other'
   /** The stored file, for the next call of the assistant. */
   readonly file?: { readonly id: string; readonly name: string }

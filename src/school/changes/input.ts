@@ -55,7 +55,7 @@ export const summary = text(2000)
 export const slug = z
   .string()
   .max(80)
-  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug of a-z, 0-9 and -, like slow-bread')
 
 /** The schema of the fields that courses, digital products and events share. */
 export const itemFields = z.strictObject({ slug, title, summary })

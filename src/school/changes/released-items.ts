@@ -68,7 +68,7 @@ interface ItemKind<Fields extends z.ZodObject, Linked extends string> {
 interface ItemQuestion {
   readonly siteId: string
   readonly nowMs: number
-  /** Text to find in any part of the title or slug, ignoring case. */
+  /** Text to find in any part of the title or slug (see `containsText`). */
   readonly search?: string | null | undefined
   readonly state?: ReleaseState | null | undefined
   readonly sort?: string | null | undefined

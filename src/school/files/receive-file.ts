@@ -47,7 +47,7 @@ export interface Upload {
 const naming = z.object({ name: fileName })
 
 /**
- * Receives a file and stores it at the actor's site. Demands an approval before it receives the file, and uses it up
+ * Receives a file and stores it at the actor's site. If `approve` is set, demands an approval first, and uses it up
  * once the file is complete and valid. An aborted or rejected upload stores no file.
  *
  * @throws ChangeRefused for an invalid name, unsupportedFile if the name or type does not match the bytes, and the

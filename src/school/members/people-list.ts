@@ -40,7 +40,7 @@ export interface PeopleQuestion {
 const SEARCH_COUNT_MAX = 500
 
 /**
- * Lists a site's people, sorted by date, or by the word found in a search. Without a search, a page reads an index
+ * Lists a site's people, sorted by `since`, or by the word found in a search. Without a search, a page reads an index
  * in order, so its speed does not depend on the number of people.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
@@ -227,8 +227,8 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
 const COURSE_COUNT_MAX = 50_000
 
 /**
- * Lists students, sorted by when they became students; the students of a course, by when they enrolled. A search sorts
- * by the word found. Runs one query per page, or a few queries per page for a search.
+ * Lists students, sorted by when they became students or, for a course, by when they enrolled. A search sorts by the
+ * word found. Runs one query per page, or a few queries per page for a search.
  */
 export function listStudents(database: Database, question: StudentQuestion) {
   const { siteId, courseId, search, sort } = question

@@ -24,7 +24,7 @@ type Post = NonNullable<Awaited<ReturnType<typeof findPost>>>
 
 interface PostQuestion {
   readonly siteId: string
-  /** Text to find in any part of the title, ignoring case. */
+  /** Text to find in any part of the title (see `containsText`). */
   readonly search?: string | null | undefined
   /** Only published posts (true) or only drafts (false); both by default. */
   readonly published?: boolean | null | undefined
@@ -104,7 +104,7 @@ export const updatePost = checkedChange(
     const change = differenceOf<Partial<Post>>(post, wanted)
     if (!change) return
     if (post.publishedAt !== null) {
-      throw conflict('the post is published; publish a correction or delete it')
+      throw conflict('a published post cannot be changed; publish a correction or delete it')
     }
     writeLast(
       trx
