@@ -133,6 +133,17 @@ describe('pages', () => {
     }
   })
 
+  it('hide the typed password, and have a button to cancel', () => {
+    for (const [name, mark] of [
+      ['sign-in', '<input id="password" name="password" type="password"'],
+      ['sign-in', '<button id="login-cancel"'],
+      ['site-choice', '<button id="site-cancel"'],
+      ['consent-vendor', '<button id="consent-deny"'],
+      ['sign-out', '<button id="logout-cancel" type="submit" form="op.logoutForm"'],
+    ] as const)
+      expect(markupOf(pages[name])).to.include(mark)
+  })
+
   it('keep the typed login, never the password, and link the problem to the fields', () => {
     const markup = markupOf(pages['sign-in-again'])
     expect(markup).to.include('value="ada@harbour.example"')
