@@ -47,8 +47,10 @@ describe('/account', () => {
     async function signInByHand(cookies: string): Promise<string> {
       const { url } = service()
       const start = await fetch(`${url}/account`, { redirect: 'manual' })
-      const signedIn = `${url}/signed-in`
-      const callback = await makeHeadlessPerson(sam).authorize(targetOf(start, url), signedIn)
+      const request = targetOf(start, url)
+      for (const name of ['state', 'nonce', 'code_challenge'])
+        expect(request.searchParams.get(name), name).to.have.length.above(40)
+      const callback = await makeHeadlessPerson(sam).authorize(request, `${url}/signed-in`)
       const sealed = cookiesIn(start.headers.getSetCookie())
       const back = await openWith(callback, [sealed, cookies].filter(Boolean).join('; '))
       const lines = back.headers.getSetCookie().filter((line) => line.startsWith('gatehouse_pages'))

@@ -44,7 +44,8 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
   })
 
   it('changes sign-in and consent of its own applications at once, and of no others', async () => {
-    expect(await value('{ appearance { updatedAt } }')).to.deep.equal({ updatedAt: null })
+    const before = await value('{ appearance { displayName accentColor updatedAt } }')
+    expect(before).to.deep.equal({ displayName: null, accentColor: null, updatedAt: null })
     expect((await signInPage()).text).not.to.match(/colors-|class="words"/)
     const chosen = {
       displayName: 'Northlight <Film>',

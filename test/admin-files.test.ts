@@ -4,11 +4,12 @@ import { globSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 
+import { readScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { rangeOf } from '../src/school/files/download-routes.ts'
 import { fitsName, kindOf } from '../src/school/files/file-kinds.ts'
 import { s3Storage } from '../src/school/files/file-storage.ts'
-import { operatorSite } from './support/admin-api.ts'
+import { operatorSite, startOperator } from './support/admin-api.ts'
 import { change } from './support/database.ts'
 import { pdf, png, type Sending, sendFile } from './support/files.ts'
 import { policyWith, type RunningService } from './support/gatehouse.ts'
@@ -157,6 +158,12 @@ forEachDatabase('files of a site', (start) => {
     outgoing.destroy()
     await eventually(10_000, async () => expect(onDisk()).to.deep.equal(before))
     expect(await find('cut')).to.be.empty
+  })
+
+  it('need the scope', async () => {
+    const reader = await startOperator(running(), { scopes: [readScope('courses')] })
+    const without = await sendFile({ ...reader, name: 'shots.pdf', bytes: pdf })
+    expect(without.headers.get('www-authenticate')).to.include('courses:read storage:write"')
   })
 
   describe('as downloads of members', () => {

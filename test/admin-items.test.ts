@@ -40,6 +40,7 @@ const wrong: readonly (readonly [mutation: string, valid: object, ...wrong: obje
   ['updateAppearance', {}, { backgroundColor: '#fff;} body{' }],
   ['inviteMember', member, { email: 'no address' }, { email: 'a\0b@example.com' }],
   ['inviteMember', member, { email: `${'x'.repeat(65)}@example.com` }, { email: 'x@example-.com' }],
+  ['inviteMember', member, { email: `x@${'h'.repeat(64)}.com` }],
   ['inviteMember', member, { name: ' ' }, { name: 'a\0b' }, { roles: [] }],
   ['setMemberRoles', { id: 'per_sam' }, { roles: [] }],
   ['enrolStudent', enrolment, never, { ...never, hasLifetimeAccess: false }],

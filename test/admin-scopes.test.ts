@@ -216,6 +216,7 @@ forEachDatabase('what another site has', (start) => {
       }
       const { kind, field } = operation
       const absent = await answerFor('xxx_none')
+      expect(ids.filter((id) => absent.includes(`"${id}"`))).to.deep.equal([])
       for (const id of ids)
         expect(await answerFor(id), `${field.name}(${place}: ${id})`).to.equal(absent)
       if (kind === 'mutation' && !absent.includes('NOT_FOUND'))

@@ -58,6 +58,8 @@ withDatabases('the stand-in for accounts without a password hash', (open) => {
     }
     // Similar addresses get unrelated stand-ins: a stand-in is not simply the hash of the next account by address.
     expect(await count(isDear)).to.be.within(50, 150)
+    const differs = async (email: string) => (await isDear(email)) !== (await isDear(`${email}a`))
+    expect(await count(differs)).to.be.within(50, 150)
     const changesWith = (storeKey: Buffer) => async (email: string) =>
       (await isDear(email)) !== (await isDear(email, makeCredentialStore(database, storeKey)))
     expect(await count(changesWith(Buffer.from('another key')))).to.be.within(50, 150)

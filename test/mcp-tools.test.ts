@@ -204,6 +204,11 @@ async function callEveryTool(url: string, era: Era, tokenFor: (name: string) => 
     const answer = await expectToolAnswer(url, tool, { era, values, token: tokenFor(name) })
     for (const value of Object.values(values))
       expect(JSON.stringify(answer), name).to.include(value)
+    if (name === 'cancel_registration') expect(answer['registration'].cancelledAt).to.be.a('string')
+    if (/^(delete|remove)_/.test(name))
+      expect(await problemOf(url, name, { era, values, token: tokenFor(name) })).to.match(
+        /^id: there is no/,
+      )
   }
 }
 

@@ -105,6 +105,7 @@ withDatabases('the purchases and notifications of a member', (open) => {
     const after = `after: "${viewer.enrolledCourses.pageInfo.endCursor}"`
     await read(page(`sort: TITLE, ${after}`))
     await read(page(`sort: TITLE, access: ENDED, ${after}`))
+    await read(page('first: null'))
     for (const [args, argument] of [
       [`sort: PURCHASED, ${after}`, 'after'],
       [`sort: EXPIRE_DATE, ${after}`, 'after'],

@@ -33,7 +33,7 @@ import {
   startService,
   startWith,
 } from './support/gatehouse.ts'
-import { callTool, messageOf, operatorToken } from './support/mcp.ts'
+import { callTool, eras, messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
 import { cached, shared } from './support/shared.ts'
@@ -512,6 +512,18 @@ describe('openapi.json describes a service that fails', () => {
     if (path === paths.ready || `${method} ${path} 500 application/json` in unshown) continue
     it(`${operation} with a mistake in the code: 500`, () => fails(new TypeError('mistake'), 500))
   }
+
+  it('without its store, tools that need no data respond, and others ask for a token [Errors 7]', async () => {
+    const { url } = running()
+    for (const era of eras) {
+      const call = async (name: string) => (await callTool(url, name, { era })).status
+      const statuses = await withBrokenStore(running(), new Error('out of reach'), async () => [
+        await call('get_service_info'),
+        await call('get_viewer'),
+      ])
+      expect(statuses, era).to.deep.equal([200, 401])
+    }
+  })
 
   const asClient = { headers: asForm, body: 'client_id=nobody&client_secret=x&token=x' }
   const asForms = [paths.authorization, paths.endSession, paths.revocation, paths.introspection]

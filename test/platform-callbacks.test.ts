@@ -169,13 +169,16 @@ withDatabases('callbacks admitted by a pattern', (open) => {
     expect(await callbacks.admits(clientId, `${base}own-119`)).to.equal(true)
   })
 
-  it('displace no others when they are registered again after the maximum was lowered', async () => {
+  it('displace no others when they are registered again after the maximum was lowered, or when all are in use', async () => {
     await make(2).keep(clientId, [`${base}a`, `${base}b`])
     nowMs += 1000
     expect(await make(1).keep(clientId, [`${base}a`, `${base}a`])).to.equal(true)
     expect(await uris()).to.deep.equal([`${base}a`, `${base}b`])
     const expiries = (await rows()).map((row) => row.expires_at - NOW_MS)
     expect(expiries).to.deep.equal([DAY_MS + 1000, DAY_MS])
+    for (const one of ['a', 'b']) await make(2).use(clientId, base + one, `per_${one}`)
+    expect(await make(2).keep(clientId, [`${base}c`])).to.equal(false)
+    expect(await uris()).to.deep.equal([`${base}a`, `${base}b`])
   })
 })
 

@@ -225,9 +225,11 @@ describe('rows of the reference', () => {
     expect(new Set(tabulated.map(({ attack }) => attack)).size).to.equal(tabulated.length)
   })
 
-  it('include the 49 sections of RFC 9700 that have text, without the introduction', () => {
+  it('include all sections of RFC 9700 that have text, without the introduction', () => {
+    const withText =
+      '2.1 2.1.1 2.1.2 2.2.1 2.2.2 2.3 2.4 2.5 2.6 3 4.1.1 4.1.2 4.1.3 4.2.1 4.2.2 4.2.3 4.2.4 4.3.1 4.3.2 4.4.1 4.4.2 4.4.2.1 4.4.2.2 4.5.1 4.5.2 4.5.3.1 4.5.3.2 4.5.3.3 4.5.4 4.6.1 4.7.1 4.8.1 4.8.2 4.9.1 4.9.2 4.9.3 4.10.1 4.10.2 4.10.3 4.11.1 4.11.2 4.12 4.13 4.14.1 4.14.2 4.15.1 4.16 4.17.1 4.17.2'
     const present = standards.find(({ name }) => name === 'RFC 9700')?.sections ?? []
-    expect(new Set(present.map(({ section }) => section)).size).to.equal(49)
+    expect(present.map(({ section }) => section).join(' ')).to.equal(withText)
   })
 })
 

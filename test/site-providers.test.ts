@@ -191,7 +191,7 @@ describe('the identity provider of a site', () => {
   })
 
   // [319, 375]
-  it('lets people sign in another way while the metadata of their provider names another issuer', async () => {
+  it('lets people sign in another way while the provider of their domain lies in its metadata about its issuer', async () => {
     await set({ domains: 'northlight.example' })
     const person = makeHeadlessPerson(sam)
     const seen = await follow(person, authorizeUrl(service().url))

@@ -49,6 +49,7 @@ export async function runScenario(
   const recoveredMs = await deployment.recover()
   await delay(PHASE_MS)
   await load.end()
+  loop.disable()
   const ownDelayMs = loop.max / 1e6
   await checkLedger(ledger, new Requests(deployment.addresses), faultAtMs)
   const { codesBegunAnew } = load

@@ -86,6 +86,8 @@ export function opened(chance: Chance, path: string, headers: readonly string[])
   return { method, path, headers: [...headers, ...furtherHeaders(chance)] }
 }
 
+const otherMethods = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE']
+
 /** Returns a request, usually a POST, with a form or JSON. */
 export function posted(
   chance: Chance,
@@ -96,7 +98,7 @@ export function posted(
   const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json'
   const body = isForm ? content.body : bytesOf(JSON.stringify(content.json))
   return {
-    method: chance.is(0.97) ? 'POST' : chance.pick(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE']),
+    method: chance.is(0.97) ? 'POST' : chance.pick(otherMethods),
     path,
     headers: [...bodyHeaders(chance, type), ...headers, ...furtherHeaders(chance)],
     body: chance.is(0.05) ? damaged(chance, body) : body,
