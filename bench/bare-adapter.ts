@@ -3,7 +3,7 @@ import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'
 
 /**
  * Stores the records of the bare engine like the Redis adapter in its documentation. A record is JSON, or a hash if it
- * can be consumed. A list holds the keys of a grant. The adapter ignores races and does not hash ids, so it is cheap.
+ * can be consumed. A list holds the keys of a grant's records. The adapter is cheap: it ignores races and hashes no ids.
  */
 const consumed: ReadonlySet<string> = new Set(['AuthorizationCode', 'RefreshToken'])
 const belongsToGrant: ReadonlySet<string> = new Set([
@@ -75,7 +75,7 @@ interface Write {
   readonly ttlSeconds: number
 }
 
-/** Writes a record. The list of its grant lives as long as its longest record. */
+/** Writes a record. The list of its grant lives as long as its longest-lived record. */
 async function writeRecord(redis: Redis, { model, key, id, payload, ttlSeconds }: Write) {
   const text = JSON.stringify(payload)
   const batch = redis.multi()

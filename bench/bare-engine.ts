@@ -1,3 +1,9 @@
+/**
+ * Runs the engine alone, for comparison with the service. CLIENTS contains its clients as JSON. One person approves every
+ * request, and no log is written. It uses the same signing algorithm and paths as the service, and rotates refresh tokens.
+ * From the service, it imports only a table of paths, because a comparison of starts includes all imports.
+ */
+
 import { generateKeyPairSync } from 'node:crypto'
 import { type EventEmitter, once } from 'node:events'
 import { createServer } from 'node:http'
@@ -9,11 +15,6 @@ import { type Configuration, Provider } from 'oidc-provider'
 import { paths } from '../src/platform/http/paths.ts'
 import { bareAdapter } from './bare-adapter.ts'
 
-/**
- * Runs the engine alone, for comparison with the service. CLIENTS contains its clients as JSON. One person approves every
- * request, and no log is written. It uses the same signing algorithm and paths as the service, and rotates refresh tokens.
- * It imports nothing of the service but a table of paths, because a comparison of starts includes all imports.
- */
 const { PORT = '', REDIS_URL = '', CLIENTS = '' } = process.env
 
 const configuration: Configuration = {

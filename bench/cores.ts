@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 
-/** The CPU cores of the measured server, and of all other processes. */
+/** The CPU core of the measured server, and the cores of the bench and its stores. */
 export interface Cores {
   readonly server: string
   readonly others: string

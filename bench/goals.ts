@@ -44,7 +44,7 @@ const referenceMicroseconds: Partial<Record<OperationName, number>> = {
   discovery: 92,
 }
 
-/** The maximum numbers of SQL statements and of batches of Redis commands. */
+/** The maximum numbers of SQL statements and of batches of Redis commands per operation. */
 const roundTripsMax: Partial<Record<CountedOperation, readonly [sql: number, redis: number]>> = {
   'code exchange': [2, 2],
   refresh: [2, 1],
@@ -138,7 +138,7 @@ function inRoundTrips({ counted }: Results): Goal[] {
   })
 }
 
-/** Compares SQLite with the first storage. Omits exchange and refresh, because only SQLite waits for the disk here. */
+/** Compares SQLite with PostgreSQL and Redis. Omits exchange and refresh, for which only SQLite waits for the disk. */
 function sqliteAgainstMain({ figures }: Results): Goal[] {
   return operationNames.flatMap((name) => {
     const [main, sqlite] = [MAIN, storages.sqlite].map((storage) => figures.get(storage)?.get(name))

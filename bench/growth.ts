@@ -23,7 +23,7 @@ export interface Grown {
   readonly microseconds: Readonly<Record<Growing, number>>
 }
 
-/** Fills each storage to each size. Measures all sizes of a storage in turns. */
+/** Fills each storage to each size. Measures the sizes of a storage in turn. */
 export async function measureGrowth(
   stores: Stores,
   options: Options,
@@ -85,7 +85,7 @@ function copiesOf({ tokens }: Filled, size: number): Copies {
   }
 }
 
-/** Measures servers in turns. Returns a function that looks up the medians of a server. */
+/** Measures servers in turn. Returns a function that looks up the medians of a server. */
 async function measureSizes(
   servers: readonly FilledServer[],
   { rounds, growthSeconds: full }: Options,

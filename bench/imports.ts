@@ -54,7 +54,7 @@ export async function measureImport(
 }
 
 const COURSES = 100
-/** The lines of a person: the person, two purchases, and a watch position in each course. */
+/** The lines of a person: the person, two course purchases, and a watch position in each purchased course. */
 const LINES_PER_PERSON = 5
 
 /** Yields the lines of a site, at least as many as requested. */

@@ -1,3 +1,8 @@
+/**
+ * `npm run bench`: compares the service on each storage with the bare engine. The main figure is processor time, which
+ * depends less than requests per second on other load of the machine.
+ */
+
 import { writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
@@ -23,14 +28,11 @@ import { CONNECTIONS, makeSupply } from './supply.ts'
 import { measureWatched, measureWorkers } from './variants.ts'
 import { describeVersions } from './versions.ts'
 
-/**
- * `npm run bench`: compares the service on each storage with the bare engine. The main figure is processor time, which
- * depends less than requests per second on other load of the machine.
- */
 const root = join(import.meta.dirname, '..')
 
 async function main(options: Options): Promise<void> {
-  if (platform !== 'linux') throw new Error('The bench asks Linux what a process has used.')
+  if (platform !== 'linux')
+    throw new Error('The bench reads processor times from /proc. Run it on Linux.')
   const cores = divideCores()
   process.stderr.write(`${describeMachine(cores)}\n`)
   const busy = loadavg()[0]?.toFixed(1)

@@ -80,7 +80,7 @@ async function measure(storage: Storage, path: string): Promise<void> {
   await using service = await startOurs(place, { cores })
   const supply = await makeSupply(service.url, 'ours')
   const load = async () => await loadUserInfo({ url: service.url, supply }, USERINFO_CONNECTIONS, 1)
-  // The first second warms up.
+  // The first second warms the service up, so discard it.
   await load()
   const alone = (await load()).tookMs
   const startedMs = performance.now()

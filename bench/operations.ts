@@ -84,7 +84,7 @@ const table = {
 
 export type OperationName = keyof typeof table
 
-/** The most frequent requests to a service. */
+/** The operations that the bench can measure. */
 export const operations: Readonly<Record<OperationName, Operation>> = table
 export const operationNames: readonly OperationName[] = Object.keys(table) as OperationName[]
 
@@ -143,7 +143,7 @@ function withTokens(
   }
 }
 
-/** Creates an operation of the Admin API. Each request has another description. */
+/** Creates an operation of the Admin API. Each request has a different description. */
 function byOperator(title: string, query: string): Operation {
   return {
     ...{ title, standard: false },
@@ -158,7 +158,7 @@ function byOperator(title: string, query: string): Operation {
   }
 }
 
-/** Throws on a refusal with status 200, as GraphQL, tools and introspection send it. */
+/** Throws on a refusal with status 200, which GraphQL, tools and introspection use. */
 function expectGood(body: string): void {
   if (/"errors":|"isError":true|"active":false/.test(body)) throw new Error(`refused: ${body}`)
 }

@@ -25,7 +25,7 @@ export interface Options {
   readonly warmUpSeconds: number
   /** The number of measured starts of each kind. */
   readonly starts: number
-  /** Replaces `seconds` for growth. Longer, because the service writes usage every three seconds. */
+  /** Replaces `seconds` for growth. Longer, because the service writes usage only every three seconds. */
   readonly growthSeconds: number
   /** The numbers of grants for growth. The others are compared with the first. */
   readonly growthSizes: readonly number[]
@@ -39,17 +39,17 @@ export interface Options {
 
 export const usage = `npm run bench -- [options]
 
-  --quick             a look in under three minutes: two short rounds, growth to 10,000 grants
+  --quick             a run of less than three minutes: two short rounds, growth to 10,000 grants
   --only a,b          some of: ${operationNames.join(', ')};
                       ${sections.join(', ')}
   --storage a,b       some of: ${Object.keys(storages).join(', ')}
-  --rounds n          rounds (5), each measuring every server and operation once
+  --rounds n          number of rounds (5); each measures every operation on every server once
   --seconds n         seconds of an operation in a round (2)
   --growth            growth to 1,000,000 grants, and an import of as many lines; takes memory, disk
                       and half an hour
   --json file         writes all figures
   --write             writes docs/reference/performance.md
-  --profile name      writes a processor profile of one operation into ./profiles, and sums it up
+  --profile name      writes a processor profile of one operation into ./profiles, and prints a summary
 `
 
 /** Parses the command line. @throws Error with a sentence for the user */

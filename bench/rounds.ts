@@ -34,7 +34,7 @@ export interface Figure {
 
 export type Figures = Map<string, Map<OperationName, Figure>>
 
-/** The maximum share of failed requests. On a busy machine, some exceed the storage timeout; above, measures again. */
+/** The maximum share of failed requests, which can exceed the storage timeout. Above it, `loadOf` measures again. */
 const FAILED_SHARE_MAX = 0.1
 const ATTEMPTS_MAX = 5
 
@@ -42,7 +42,7 @@ const ATTEMPTS_MAX = 5
 const ANSWERS_MIN = 500
 const ANSWERS_OF_CONNECTION_MIN = 100
 
-/** The number of codes to prepare. No server exchanges more in a second, except peers, whose codes take long to create. */
+/** The number of codes to prepare for each second. No server exchanges more, except peers, which create codes slowly. */
 export const CODES_PER_SECOND = { one: 700, many: 1400 }
 const CODES_OF_PEER_PER_SECOND = { one: 100, many: 300 }
 
@@ -62,7 +62,7 @@ export function* turns<Name, Server>(
   }
 }
 
-/** Measures the operations on each server that has them, in turns. */
+/** Measures each operation on each server that has it, in turn. */
 export async function measureRounds(
   servers: readonly Measured[],
   {

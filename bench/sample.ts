@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { makeTokenValues, type TokenValues } from '../src/oauth/token/token-values.ts'
 
-/** The kinds of rows that a sign-in leaves in the database. It leaves nothing in Redis. */
+/** The kinds of rows that the bench copies. A grant and its tokens have no records in Redis. */
 export const kinds = ['person', 'grant', 'family'] as const
 export type Kind = (typeof kinds)[number]
 
@@ -71,7 +71,7 @@ function onlyOne(rows: readonly SampleRow[], name: Table): SampleRow['row'] {
 }
 
 /**
- * Returns the seed of the sample. All copies share it, so the bench can derive their tokens.
+ * Returns the values from which the bench derives the tokens of every copy. All copies share the seed of the sample.
  *
  * @throws if the service derives its tokens differently
  */
@@ -82,7 +82,7 @@ export function copiedTokens(
   const { seed, token } = onlyOne(rows, 'refresh_token_family')
   const values = makeTokenValues(makeSecretRoot([secret]).tokenKeys)
   if (!values.readAccessToken(accessToken)?.isGenuine({ seed: String(seed) })) {
-    throw new Error('the access token of the sample is not made of its family')
+    throw new Error('the access token of the sample does not derive from its family')
   }
   return { values, seed: String(seed), scopes: JSON.parse(String(token)).scopes }
 }
@@ -109,7 +109,7 @@ export function identifiersIn(
   return [...identifiers].filter(([known]) => text.includes(known))
 }
 
-/** Replaces the identifiers in a text by those of copy i. */
+/** Replaces the identifiers in a text with those of copy i. */
 export function copyOf(
   text: string,
   identifiers: readonly [string, NewIdentifier][],

@@ -67,14 +67,14 @@ function* records(): Generator<string> {
   for (let person = 0; person < people; person += 1) yield `${JSON.stringify(recordOf(person))}\n`
 }
 
-/** Each kind of search, for its i-th search. */
+/** The kinds of searches, each with a function that returns its i-th search text. */
 const kinds: Readonly<Record<string, (i: number) => string>> = {
   'a common first name': (i) => firstName(i + 1),
   'a rare first name': (i) => firstName(1950 + i),
   'a common last name': (i) => lastName(i + 1),
   'one letter': (i) => String.fromCharCode(97 + (i % 26)),
   'the host of addresses': (i) => ['mail', 'example', '@post.example', 'mail.example'][i % 4] ?? '',
-  'the begin of an address': (i) => recordOf(i * 997).email.slice(0, 12 + (i % 8)),
+  'the beginning of an address': (i) => recordOf(i * 997).email.slice(0, 12 + (i % 8)),
   'a whole address': (i) => recordOf(i * 997).email,
   'two common words': (i) => `${firstName(1 + (i % 10))} ${lastName(i + 1)}`,
   'a common and a rare word': (i) => `${firstName(i + 1)} ${lastName(15_000 + i)}`,
@@ -90,7 +90,7 @@ const query = `query ($search: String, $after: String) {
 
 type Run = Awaited<ReturnType<typeof startOperator>>['run']
 
-/** Searches, and reads some pages. A request that storage does not answer in time counts as failed. */
+/** Searches, and reads some pages. A response without data counts as failed, usually after the storage timeout. */
 async function searchPages(run: Run, search: string) {
   const tookMs: number[] = []
   let [after, found, failed]: [string | undefined, number, number] = [undefined, 0, 0]

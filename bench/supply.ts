@@ -82,7 +82,7 @@ export async function makeSupply(
 /** Returns a new code, in a browser where a person is signed in. */
 export type Browser = () => Promise<string>
 
-/** Exchanges a code for each connection. */
+/** Exchanges a code for each connection, and returns the supply of requests. */
 export async function collectTokens(
   url: string,
   browsers: readonly Browser[],

@@ -33,7 +33,7 @@ export type Costs = Map<string, Map<OperationName, Pick<Figure, 'processorMicros
 /** Servers that differ only in environment variables: the name and the variables of each. */
 type Variants = readonly (readonly [name: string, variables: Variables])[]
 
-/** Measures operations with each combination of metrics and traces. */
+/** Measures operations without and with metrics, traces, and both. */
 export async function measureWatched(
   stores: Stores,
   options: Options,
@@ -57,7 +57,7 @@ export async function measureWatched(
 
 /**
  * Measures operations with one process and with two, on one core. For comparison, also with two services that share
- * nothing, each at half of the connections: what these need more is the cost of a second process on the core.
+ * nothing, each at half of the connections. The difference to one process is the cost of a second process on the core.
  */
 export async function measureWorkers(
   stores: Stores,
@@ -133,7 +133,7 @@ interface Openable {
   readonly cores: Cores | undefined
 }
 
-/** Starts a service for each variant. `opened` stops them. */
+/** Starts a service for each variant. Disposing of `opened` stops them. */
 async function openServers(
   opened: AsyncDisposableStack,
   { stores, options, cores }: Openable,

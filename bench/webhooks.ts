@@ -1,3 +1,9 @@
+/**
+ * `node bench/webhooks.ts [seconds] [events per second]`: delivers events of ten sites to 100 endpoints, ten of which
+ * never answer, from two processes on PostgreSQL. Requests UserInfo at the same time. In the first seconds, both processes
+ * open their connections to the endpoints, so a short run shows a longer p99.
+ */
+
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -21,11 +27,6 @@ import { temporaryFolder } from '../test/support/programs.ts'
 import { describeMachine, processorSeconds } from './cores.ts'
 import { newPlace, programFile, SECRET, startOurs, startStores } from './servers.ts'
 
-/**
- * `node bench/webhooks.ts [seconds] [events per second]`: delivers events of ten sites to 100 endpoints, ten of which
- * never answer, from two processes on PostgreSQL. Requests UserInfo at the same time. In the first seconds, both processes
- * open their connections to the endpoints, so a short run shows a longer p99.
- */
 const SITES = 10
 const ENDPOINTS_PER_SITE = 10
 const USERINFO_EVERY_MS = 10
@@ -33,7 +34,7 @@ const SETTLED_WITHIN_MS = 30_000
 const [seconds = 90, eventsPerSecond = 60] = process.argv.slice(2).map(Number)
 const folder = temporaryFolder()
 
-/** Replaces the network: every name has a public address, and a connection to it reaches the receiver. */
+/** Replaces the network: every name has a public address, and a TLS connection to it reaches the receiver. */
 const network = (port: number) => `import dns from 'node:dns/promises'
 import tls from 'node:tls'
 dns.Resolver.prototype.resolve4 = async () => ['192.0.1.1']
@@ -44,7 +45,7 @@ const here = (_name, { all }, found) =>
 tls.connect = (options) => connect({ ...options, port: ${port}, lookup: (name, asked, found) =>
   options.lookup(name, asked, (error) => (error ? found(error) : here(name, asked, found))) })`
 
-/** Answers hosts that do not begin with `dead`. Sends the number and the longest delay of deliveries to the parent. */
+/** Responds unless the host begins with `dead`. Sends the count and the longest delay of deliveries to the parent. */
 async function receive(): Promise<void> {
   let [count, longestMs] = [0, 0]
   const [key, cert] = ['key', 'cert'].map((name) => readFileSync(join(process.argv[3] ?? '', name)))

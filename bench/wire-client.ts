@@ -102,7 +102,7 @@ class RunningLoad {
     return promise
   }
 
-  /** Sends requests on one connection until the load ends or the server closes the connection. */
+  /** Sends requests on one connection until the load or the source ends, or the server closes the connection. */
   #exchange(socket: Socket, source: Source, finish: (again: boolean) => void): void {
     let received: Buffer = Buffer.alloc(0)
     let sentAtMs = 0

@@ -25,7 +25,7 @@ export async function ask(target: URL, { body, timeoutMs, ...options }: Asked) {
   return await promise
 }
 
-/** A service under test. Trusts the certificate in `folder`, or any certificate if `insecure`. */
+/** A service under test. Requests trust the certificate in `folder`. If there is none, `insecure` accepts any. */
 export interface ServiceAddress {
   readonly baseUrl: string
   /** The folder of a service that `serve` started. */

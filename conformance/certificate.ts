@@ -15,7 +15,7 @@ const VALID_DAYS = 30
 
 /**
  * Creates a self-signed certificate (RFC 5280) for one host, without openssl, which may not be installed. `host` is the
- * name or IP address in the issuer. The key is RSA, because the second draft of FAPI 2.0 permits only cipher
+ * name or IP address in the issuer URL. The key is RSA, because the second draft of FAPI 2.0 permits only cipher
  * suites for RSA keys.
  */
 export function makeCertificate(host: string, now = Date.now()): Certificate {

@@ -24,7 +24,7 @@ interface SuiteClient {
   readonly client_secret: string
 }
 
-/** The tasks of the suite's browser after a visit of a matching URL. Each task is for one page. */
+/** The tasks of the suite's browser after it opens a matching URL. Each task is for one page. */
 export interface Visit {
   readonly match: string
   /** How often the visit applies; without a limit by default. */

@@ -44,7 +44,7 @@ const ERRORS_MAX = 3
 
 /**
  * Runs the modules of a plan in a suite, one at a time, because they share an alias. Never rejects: if a call to the
- * suite fails, the module ends with ERROR.
+ * suite fails, the module ends with ERROR, or `problem` says why there is no plan.
  */
 export async function drive(suite: Suite, run: Run): Promise<PlanRun> {
   const startedMs = performance.now()

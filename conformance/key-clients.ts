@@ -1,3 +1,8 @@
+/**
+ * The suite's clients with `private_key_jwt`. Those of the plan `all-keys` belong to the conformance profile. Those of
+ * the FAPI 2.0 plans are ordinary applications, which are imported.
+ */
+
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,11 +13,6 @@ import type { Config } from '../src/config/config.ts'
 import { importCampus } from '../src/ops/cli/import-commands.ts'
 import { readDemo, valuesOf } from '../src/ops/import/demo-campus.ts'
 import { SUITE_LOGIN } from './person.ts'
-
-/**
- * The suite's clients with `private_key_jwt`. Those of the plan `all-keys` belong to the conformance profile. Those of
- * the FAPI 2.0 plans are ordinary applications, which are imported.
- */
 
 /** A client in the format of the suite's configuration. */
 export interface KeyClient {

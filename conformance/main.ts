@@ -1,3 +1,5 @@
+/** `npm run conformance`: tests this service with the OpenID Foundation's suite (docs/conformance.md). */
+
 import { once } from 'node:events'
 import { join } from 'node:path'
 
@@ -14,8 +16,6 @@ import { conclude, reread, runAll, runPlan, type Setting } from './run.ts'
 import { serveOverHttps } from './serve.ts'
 import { openSuite } from './suite.ts'
 import { trustSuite } from './trust-suite.ts'
-
-// Runs `npm run conformance`, which tests this service with the OpenID Foundation's suite (docs/conformance.md).
 
 const configFolder = join(import.meta.dirname, '../config')
 
@@ -108,7 +108,7 @@ async function print({ plan: name, bare, baseUrl, data, ...given }: PlanCommand)
   )
 }
 
-/** Runs all plans. After Ctrl-C, finishes the current modules and prints the summary. */
+/** Runs the chosen plans. After Ctrl-C, finishes the current modules and prints the summary. */
 async function run(options: RunCommand): Promise<void> {
   const startedMs = performance.now()
   const { baseUrl, atOnce, suite, plans: chosen } = options

@@ -22,8 +22,8 @@ export interface Service {
 }
 
 /**
- * The services for the plans. Each enables only what its plans need. For example, an unexpected sign-out notice
- * interrupts a module.
+ * The services for the plans. Each enables only what its plans need, because more can interrupt a module. For
+ * example, an unexpected sign-out notice does.
  */
 export const services = {
   plain: { profile: true, protocols: [] },

@@ -4,7 +4,7 @@ import { ask } from './ask.ts'
 import type { SuiteConfiguration } from './configuration.ts'
 import type { Plan } from './plans.ts'
 
-/** The REST API of a running suite. A call that fails throws an Error with the call and the response. */
+/** The REST API of a running suite. A failed call rejects with an Error that names the response or the unreachable host. */
 export type Suite = ReturnType<typeof openSuite>
 
 export interface SuiteAddress {
@@ -107,7 +107,7 @@ function makeSend({ url, token, insecure }: SuiteAddress) {
       method,
       rejectUnauthorized: !insecure,
       timeoutMs: CALL_TIMEOUT_MS,
-      // This header tells the suite that the caller is a program, so send it even without a body.
+      // `content-type` tells the suite that the caller is a program, so send it even without a body.
       headers: {
         accept: 'application/json, application/zip',
         'content-type': 'application/json',

@@ -1,3 +1,5 @@
+/** `npm run screenshots`: takes the screenshots of the documentation. `npm start` must run the demo. */
+
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -7,7 +9,6 @@ import type { Page } from 'playwright-core'
 import { openBrowser } from '../test/support/browser.ts'
 import { authorizeUrl } from '../test/support/client.ts'
 
-/** `npm run screenshots`: takes the screenshots of the documentation. `npm start` must run the demo. */
 const base = process.env['BASE_URL'] ?? 'http://127.0.0.1:3000'
 const folder = join(import.meta.dirname, '../docs/images')
 const PICTURE_BYTES_MAX = 80_000
@@ -56,7 +57,8 @@ async function takePicture(page: Page, name: string): Promise<void> {
   const format = { format: 'webp', quality: 80 } as const
   const { data } = await devtools.send('Page.captureScreenshot', format)
   const bytes = Buffer.from(data, 'base64')
-  if (bytes.length >= PICTURE_BYTES_MAX) throw new Error(`${name} has ${bytes.length} bytes`)
+  if (bytes.length >= PICTURE_BYTES_MAX)
+    throw new Error(`${name}.webp has ${bytes.length} bytes; lower its quality or its size`)
   await writeFile(join(folder, `${name}.webp`), bytes)
 }
 

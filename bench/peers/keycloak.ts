@@ -28,7 +28,7 @@ export const keycloak: Peer = {
     const name = 'org.keycloak:keycloak-quarkus-dist'
     const delivered = await install({ registry: 'maven', name, version }, signal)
     if (delivered.kind === 'missing') return delivered
-    // The build for a database changes the program, so it gets its own copy.
+    // The build for a database changes the program, so build a copy.
     return await installOnce(`keycloak-${version}-postgres`, async (folder) => {
       cpSync(join(delivered.folder, 'program'), folder, { recursive: true })
       const words = ['build', '--db=postgres', '--cache=local']
@@ -54,7 +54,7 @@ export const keycloak: Peer = {
     // Keycloak responds before it has imported the realm.
     await eventually(IMPORT_TIMEOUT_MS, async () => {
       const { status } = await fetch(`${url}/realms/bench`)
-      if (status !== 200) throw new Error(`the realm answers ${status}`)
+      if (status !== 200) throw new Error(`the realm responds with ${status}`)
     })
     const path = '/realms/bench/protocol/openid-connect'
     const start = requestUrl(`${url}${path}/auth`, notes.clientId, SCOPE)
@@ -91,7 +91,7 @@ const realm = {
     {
       ...{ clientId: notes.clientId, publicClient: true, redirectUris: [notes.redirectUri] },
       attributes: { 'pkce.code.challenge.method': 'S256' },
-      // Introspection answers only to clients in the audience.
+      // Introspection reports a token as active only to a client in its audience.
       protocolMappers: [
         {
           ...{ name: 'audience', protocol: 'openid-connect' },

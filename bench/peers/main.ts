@@ -1,3 +1,8 @@
+/**
+ * `node bench/peers/main.ts` compares the service with other authorization servers, in the standard operations on
+ * PostgreSQL. Names each peer that cannot run on this machine, with the reason.
+ */
+
 import { writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
@@ -18,10 +23,6 @@ import { keycloak } from './keycloak.ts'
 import { makePeersPage, type PeerResults, peerSections } from './page.ts'
 import type { Peer } from './peer.ts'
 
-/**
- * `node bench/peers/main.ts` compares the service with other authorization servers, in the standard operations on
- * PostgreSQL. Names each peer that cannot run on this machine, with the reason.
- */
 const peers: readonly Peer[] = [betterAuth, keycloak, hydra]
 const OURS = 'Gatehouse'
 const page = join(import.meta.dirname, '../../docs/reference/peers.md')

@@ -33,7 +33,7 @@ ${[...results.skipped].map(([name, why]) => `- Not measured: ${name}, because it
 ${peerSections(results).join('\n')}`
 }
 
-/** Renders the tables. */
+/** Renders the tables of the page. */
 export function peerSections({ figures }: PeerResults): string[] {
   const [ours] = figures.values()
   return [

@@ -35,12 +35,12 @@ export type Known = Readonly<Record<'reason' | 'sentence', string>>
 export interface Agent {
   readonly name: string
   readonly package: Package
-  /** How users set it up, in the terms of its own documentation. */
+  /** How users set the client up, in the terms of its own documentation. */
   readonly setUp: string
-  /** The redirect URI that an operator enters for it. A loopback URI may use any port (RFC 8252 §7.3). */
+  /** The redirect URI that an operator enters for the client. A loopback URI may use any port (RFC 8252 §7.3). */
   readonly callback: string
   readonly drive: Drive
-  /** The URL of its client metadata document. An operator must approve it before the client may change anything. */
+  /** The URL of its client metadata document, which an operator must approve before the client may change anything. */
   readonly document?: string
   readonly known?: Readonly<Partial<Record<WayName, Known>>>
 }

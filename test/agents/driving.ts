@@ -22,7 +22,7 @@ export interface Driving {
   ): Promise<string>
 }
 
-/** Lets a client sign in and call the tool, as its documentation says. Returns the result that the client shows. */
+/** Lets a client sign in and call the tools, as its documentation says. Returns the results that the client shows. */
 export type Drive = (driving: Driving) => Promise<string>
 
 export const SERVER = 'gatehouse'

@@ -1,3 +1,5 @@
+/** `npm run test:agents`: fails when the result of a client differs from client-table.ts. */
+
 import { parseArgs } from 'node:util'
 
 import { inParallel, makeReport, notRun, openRunBrowser } from '../support/driven.ts'
@@ -7,11 +9,10 @@ import { graphqlClients, runGraphqlClient } from './graphql-clients.ts'
 import { runAgent } from './run-agent.ts'
 import { wayNames } from './ways.ts'
 
-/** `npm run test:agents`: fails when the result of a client differs from client-table.ts. */
 const RUN_TIMEOUT_MS = 8 * 60_000
 const ALL_TIMEOUT_MS = 40 * 60_000
 
-/** Without options, a different third of the clients runs each day. */
+/** Without options, each run covers a third of the clients, which changes daily. */
 const GROUPS = 3
 const today = Math.floor(Date.now() / 86_400_000)
 
@@ -36,7 +37,7 @@ async function main(): Promise<void> {
   const title = ({ name, version }: { name: string; version: string }, way: string) =>
     `${`${name} ${version}`.padEnd(38)} ${way.padEnd(9)}`
   if (!browser) {
-    const outcome = notRun('this machine has no Chromium')
+    const outcome = notRun('Chromium is not installed')
     for (const agent of chosen)
       for (const way of wayNames) print(title(agent.package, way), outcome)
     return

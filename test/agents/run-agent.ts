@@ -118,7 +118,8 @@ async function makeApplication(serviceUrl: string, agent: Agent): Promise<string
     scope: ['account:read', 'account:write'],
   })
   const clientId = textOf(page, 'client-id')
-  if (clientId === '') throw new Error(`the operator could not make an application: ${page.path}`)
+  if (clientId === '')
+    throw new Error(`the operator could not create an application at ${page.path}`)
   return clientId
 }
 

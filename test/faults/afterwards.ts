@@ -10,7 +10,7 @@ import type { Requests } from './requests.ts'
 const RETRY_WINDOW_MS = 11_000
 const AT_ONCE = 8
 
-/** Checks everything in the ledger after the fault. Replays come last, because they end their grants. */
+/** Checks the ledger after the fault, except abandoned families. Replays come last, because they end their grants. */
 export async function checkLedger(ledger: Ledger, requests: Requests, faultAtMs: number) {
   await inParallel(ledger.families, AT_ONCE, async (family) => {
     if (!family.abandoned) await checkFamily(family, ledger, requests)

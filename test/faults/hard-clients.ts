@@ -8,7 +8,7 @@ export type HardClients = ReturnType<typeof clientsOf>
 
 const SLOW_OF_EACH_KIND = 100
 const BYTE_EVERY_MS = 1_000
-/** A slow reader requests several documents at once, and reads a byte a second. */
+/** The number of documents that a slow reader requests at once. It reads a byte a second. */
 const ASKED_AT_ONCE = 4
 /** Connect in small groups, because the scenario tests the number of connections, not the rate. */
 const CONNECTING_AT_ONCE = 50

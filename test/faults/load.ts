@@ -9,8 +9,8 @@ import type { Broken, Requests, Seen, Send } from './requests.ts'
 const PAUSE_MS = 25
 const RETRY_PAUSE_MS = 100
 /**
- * Later, a repeated code or refresh token would count as stolen, because its first use may have been written despite a
- * 503 (docs/how-to/operate.md).
+ * Time limits for a repetition. Later, a repeated code or refresh token would count as stolen, because its first use may
+ * have been written despite a 503 (docs/how-to/operate.md).
  */
 const REPEAT_CODE_WITHIN_MS = 4_000
 const REPEAT_REFRESH_WITHIN_MS = 9_000

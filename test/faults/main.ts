@@ -1,3 +1,5 @@
+/** `npm run test:faults`: breaks processes and stores under load. Fails when a token is lost or used twice. */
+
 import { execFileSync } from 'node:child_process'
 import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
@@ -9,7 +11,6 @@ import { type Result, runScenario } from './run-scenario.ts'
 import { scenarios } from './scenario-table.ts'
 import { DiskRefused } from './small-disk.ts'
 
-/** `npm run test:faults`: breaks processes and stores under load. Fails when a token is lost or used twice. */
 const RUN_TIMEOUT_MS = 6 * 60_000
 const IDLE_CONNECTIONS = 10_000
 /** The number of open files that a process needs besides idle connections. */
@@ -27,7 +28,7 @@ async function main(): Promise<void> {
   if (redis !== undefined && postgres !== undefined) return await runOn({ redis, postgres })
   const missing = redis === undefined ? 'redis-server' : 'postgres'
   if (isContinuousIntegration) throw new Error(`${missing} is not installed, and CI skips nothing.`)
-  for (const { name } of chosen) print(`${name}:`, notRun(`this machine has no ${missing}`))
+  for (const { name } of chosen) print(`${name}:`, notRun(`${missing} is not installed`))
 }
 
 async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void> {

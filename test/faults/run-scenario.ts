@@ -14,7 +14,7 @@ export type Result = Awaited<ReturnType<typeof runScenario>>
 const expected = /^(200|400|401|503|refused .*|reset .*)$/
 const notFailed = /^(200|400|401)$/
 
-/** Returns the tolerated share of failures where none is expected. On a slow machine, a store may exceed its 250 ms. */
+/** Returns the tolerated share of unexpected failures. On a slow machine, a store may exceed its limit of 250 ms. */
 function shareMax(outcome: string): number {
   if (outcome === '503') return 0.01
   return outcome.startsWith('reset') ? 0.001 : 0
@@ -25,7 +25,7 @@ const SUCCEEDED_MIN = 50
 const SLOWEST_MAX_MS = 1000
 const CLIENTS = 12
 const CODES_PER_CLIENT = 8
-/** Time before the fault, during it and after it. */
+/** The duration of each phase: before, during and after the fault. */
 const PHASE_MS = 2000
 
 export async function runScenario(

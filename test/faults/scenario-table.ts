@@ -122,7 +122,7 @@ export const scenarios: readonly Scenario[] = [
       // PostgreSQL stops when it cannot create the next file of its write-ahead log.
       for (let i = 0; i < LOG_FILES; i += 1)
         await tell(databaseUrl, 'select pg_switch_wal()').catch(() => {})
-      return (await answers(databaseUrl)) ? 'it goes on' : 'it ended itself'
+      return (await answers(databaseUrl)) ? 'PostgreSQL kept running' : 'PostgreSQL stopped'
     },
     async end({ disk = '', postgres, databaseUrl }) {
       emptyDisk(disk)

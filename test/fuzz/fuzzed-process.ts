@@ -1,3 +1,8 @@
+/**
+ * Runs the service for the fuzzer, with all optional protocols and without limits or outgoing requests. On SIGUSR2,
+ * collects garbage and reports the memory.
+ */
+
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 
@@ -10,10 +15,6 @@ import { configFolder, patient } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
 import { everyPlan } from '../support/proofs.ts'
 
-/**
- * Runs the service for the fuzzer, with all optional protocols and without limits or outgoing requests. On SIGUSR2,
- * collects garbage and reports the memory.
- */
 // biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
 const config = readConfig(process.env, configFolder)
 const policy = { ...patient(withoutAnyLimit(config.service)), furtherPlans: everyPlan }
@@ -23,7 +24,7 @@ const logger = pino(
 )
 await using service = await openGatehouse({ ...config, service: policy }, logger, {
   fetch: async (input) => {
-    throw new Error(`nothing is asked of ${String(input)}`)
+    throw new Error(`the fuzzed service must send no requests, but requested ${String(input)}`)
   },
 })
 const server = await openServer(service.handler, config)

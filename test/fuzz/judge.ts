@@ -9,7 +9,8 @@ export function judge(seen: Seen): string | undefined {
   const { status, text, tookMs } = seen
   if (status >= 500) return `${status}: ${text.slice(0, 200)}`
   if (tookMs > HANG_MS) return `${Math.round(tookMs)} ms`
-  if (headerOf(seen, 'x-mk7').length > 0) return 'a header of the caller'
+  if (headerOf(seen, 'x-mk7').length > 0)
+    return 'a header that the request injected into the response'
   const isPage = headerOf(seen, 'content-type').some((type) => /html|svg|xml/.test(type))
   const at = text.search(reflected)
   if (!isPage || at < 0) return undefined

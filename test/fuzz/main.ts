@@ -1,3 +1,5 @@
+/** `npm run test:fuzz`: fails for a 5xx, a slow response, unescaped markup, a logged secret or a leak. */
+
 import { Agent } from 'node:http'
 import { parseArgs } from 'node:util'
 
@@ -15,7 +17,6 @@ import { toolRequest } from './tool-requests.ts'
 import { mayBeCutOff, type Seen, sendOne } from './wire.ts'
 import { hasSecret, openWorld, type World } from './world.ts'
 
-/** `npm run test:fuzz`: fails for a 5xx, a slow response, unescaped markup, a logged secret or a leak. */
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -79,7 +80,7 @@ async function main(): Promise<void> {
   report(run, { sent, wanted, seed })
 }
 
-/** Sends the requests with numbers from `from` up to `to`, several at once. @returns how many were sent */
+/** Sends the requests with the numbers from `from` to `to - 1`, several at once. @returns how many were sent */
 async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', number>) {
   const { from, to, seed, endsAt } = part
   let next = from
@@ -101,7 +102,7 @@ async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', nu
   return next - from
 }
 
-/** Sends a request, and stores it as a seed if it fails. */
+/** Sends a request, and stores it as a seed if its response is a finding or missing. */
 async function sendAndJudge(run: Run, request: FuzzRequest, chance: Chance): Promise<void> {
   const { target, world, agent, findings, statuses } = run
   const ready = filled(request, world.valuesFor(chance))

@@ -16,12 +16,12 @@ const checks = [
   'response_schema_conformance',
 ]
 
-/** Compares the service with /openapi.json by an independent fuzzer. Returns false if the fuzzer found something. */
+/** Compares the service with /openapi.json, by an independent fuzzer. Returns false if the fuzzer found something. */
 export async function runSchemathesis({ minutes, seed }: Record<'minutes' | 'seed', number>) {
   const over = AbortSignal.timeout(minutes * 60_000)
   const installed = await install(schemathesis, over)
   if (installed.kind === 'missing') {
-    process.stdout.write(`schemathesis was not run: it ${installed.why}\n`)
+    process.stdout.write(`schemathesis was not run: ${installed.why}\n`)
     return true
   }
   await using target = await startTarget(() => {})
@@ -42,7 +42,7 @@ export async function runSchemathesis({ minutes, seed }: Record<'minutes' | 'see
     const [code] = await once(child, 'exit')
     return code === 0
   } catch {
-    process.stdout.write('schemathesis had no time to end; its findings until then are above\n')
+    process.stdout.write('schemathesis reached its time limit; its findings until then are above\n')
     return true
   }
 }

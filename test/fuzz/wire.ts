@@ -37,7 +37,7 @@ async function sendOnce(agent: Agent | false, url: string, request: FuzzRequest)
   const outgoing = ask({
     ...{ agent, hostname, port, method, path, setHost: false },
     headers: ['Host', host, ...request.headers, ...length],
-    // The limit of Chromium.
+    // Chromium has the same limit.
     maxHeaderSize: 262_144,
     signal: AbortSignal.timeout(PATIENCE_MS),
   })

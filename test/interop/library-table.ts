@@ -32,7 +32,7 @@ export interface Library {
    * because the token comes from the service over TLS (OpenID Connect Core 1.0 §3.1.3.7).
    */
   readonly idToken: 'the library' | 'the example, with another library' | 'none'
-  /** The library sends no nonce; PKCE and `state` still bind the code. */
+  /** The library sends no nonce, but PKCE and `state` bind the code. */
   readonly nonce?: 'none'
   readonly callbackPath?: string
 }

@@ -1,3 +1,9 @@
+/**
+ * `npm run test:interop`: runs the programs of examples/ against the service, each with one version of its library, and
+ * with `--all` products that sign people in. Prints a line for each, and the totals. Fails when a program that ran did
+ * not do all that the table says.
+ */
+
 import { parseArgs } from 'node:util'
 
 import { inParallel, makeReport, notRun, openRunBrowser } from '../support/driven.ts'
@@ -10,11 +16,6 @@ import { startRecorder } from './recorder.ts'
 import { runLibrary } from './run-library.ts'
 import { runProduct } from './run-product.ts'
 
-/**
- * `npm run test:interop`: the programs of examples/ against the running service, each with one version of its library,
- * and with `--all` products that sign people in.
- * Prints a line for each, and the sum. Fails when a program that ran did not do all that the table says.
- */
 const RUN_TIMEOUT_MS = 9 * 60_000
 
 const { values: options } = parseArgs({
@@ -23,7 +24,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true, default: [''] },
     /** Also runs the libraries that continuous integration omits, and the products. */
     all: { type: 'boolean', default: false },
-    /** Prints what each program printed. */
+    /** Prints the output of each program. */
     verbose: { type: 'boolean', default: false },
   },
 })
@@ -40,7 +41,7 @@ async function main(): Promise<void> {
   await using opened = new AsyncDisposableStack()
   const browser = await openRunBrowser(opened)
   if (!browser) {
-    for (const library of chosen) print(title(library), notRun('this machine has no Chromium'))
+    for (const library of chosen) print(title(library), notRun('Chromium is not installed'))
     return
   }
   const recorder = opened.use(await startRecorder())

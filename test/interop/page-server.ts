@@ -1,10 +1,11 @@
-import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
-
 /**
  * Bundles an example that runs in a browser, as a developer's own tools would, and serves it as a
  * single-page application: every path except /application.js returns the same page.
  */
+
+import { createServer } from 'node:http'
+import { createRequire } from 'node:module'
+
 const [, , entry = '', settings = '{}'] = process.argv
 
 interface Esbuild {

@@ -95,7 +95,7 @@ function broker({ ARRIVAL }: Settings, url: string, more: Readonly<Record<string
   }
 }
 
-/** Starts a chat server, which derives user names from e-mail addresses in this configuration. */
+/** Starts Synapse, a chat server, which derives user names from e-mail addresses in this configuration. */
 export async function synapse(settings: Settings, folder: string): Promise<StartedProduct> {
   const place = temporaryFolder()
   const [own, provider] = [join(place, 'homeserver.yaml'), join(place, 'provider.yaml')]

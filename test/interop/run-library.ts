@@ -24,7 +24,7 @@ const FOOLED_TIMEOUT_MS = 20_000
 interface Run {
   readonly recorder: Recorder
   readonly browser: Browser
-  /** Aborts when the time of the whole run is over. */
+  /** Aborts when the time limit of the whole run has passed. */
   readonly over: AbortSignal
 }
 

@@ -1,3 +1,5 @@
+/** `npm run test:mutants`: fails for a surviving mutant without an explanation, and for a killed one with an explanation. */
+
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -7,7 +9,6 @@ import { parseArgs } from 'node:util'
 import { endWithTests, isContinuousIntegration, temporaryFolder } from '../support/programs.ts'
 import { type Mutant, mutants } from './table.ts'
 
-/** `npm run test:mutants`: fails for a surviving mutant without an explanation, and for a killed one with an explanation. */
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', default: '' },

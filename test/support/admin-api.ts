@@ -38,7 +38,7 @@ export async function startOperator({ url }: Pick<RunningService, 'url'>, caller
 
 export type Operator = Awaited<ReturnType<typeof startOperator>>
 
-/** Starts a service with an operator, once for a block of tests, or with `each` for every test. */
+/** Starts a service with an operator, once for a block of tests or, with `each`, for every test. */
 export function operatorSite(start: Start, options: ServiceSetup & { each?: boolean } = {}) {
   const { each = false, ...setup } = options
   const now = (each ? fresh : shared)(async () => {
@@ -59,7 +59,7 @@ export function operatorSite(start: Start, options: ServiceSetup & { each?: bool
   }
 }
 
-/** Returns a mutation with one input object, such as `createCourse`. It selects these fields of the payload. */
+/** Returns a mutation with one input object, such as `createCourse`, that selects `fields` of the payload. */
 export function mutationOf(name: string, fields = 'id'): string {
   const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
   return `mutation ($input: ${type}!) { ${name}(input: $input) { ${fields} } }`

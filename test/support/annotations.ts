@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { caseNumbers, requirements, standards } from './reference-data.ts'
 
-/** A row of the reference that a test covers, from its title or the comment above it: `// [Errors 4.1; 71]`. */
+/** A row of the reference that a test names in its title or in the comment above it: `// [Errors 4.1; 71]`. */
 export interface Annotation {
   readonly file: string
   readonly title: string
@@ -42,7 +42,7 @@ export function annotationsOf(file: string, text: string): Annotation[] {
   })
 }
 
-/** Returns the rows named in brackets, except hostile cases, because other brackets contain numbers, too. */
+/** Returns the rows named in brackets, except hostile cases, because other brackets may contain numbers, too. */
 export function namedRowsIn(text: string): string[] {
   return bracketsIn(text).filter(isNamed).flatMap(expandRule)
 }

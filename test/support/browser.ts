@@ -11,7 +11,8 @@ import { requireProgram } from './skipped.ts'
 /** Starts Chromium without a window. Prefers the headless shell, which needs half as much processor time. */
 export async function openBrowser(): Promise<Browser> {
   const executablePath = findProgram('chromium-headless-shell') ?? findProgram('chromium')
-  if (executablePath === undefined) throw new Error('this machine has no Chromium')
+  if (executablePath === undefined)
+    throw new Error('Chromium is not installed; install chromium or chromium-headless-shell')
   return await chromium.launch({
     executablePath,
     args: [
@@ -30,7 +31,8 @@ export function sharedBrowser() {
   })
   after(async () => await browser?.close())
   return async (options?: BrowserContextOptions) => {
-    if (!browser) throw new Error('the browser runs only while tests of its block do')
+    if (!browser)
+      throw new Error('the browser runs only during the tests of its block; open pages in a test')
     const page = await (await browser.newContext(options)).newPage()
     const complaints: string[] = []
     page.on('console', (message) => {
@@ -78,7 +80,7 @@ export async function typeInFields(page: Page, ...values: string[]): Promise<voi
   await page.keyboard.press('Enter')
 }
 
-/** Expects no axe violations and no horizontal scrolling, in light and dark mode, on a desktop and a phone. */
+/** Expects no axe violations in light and dark mode on a phone, and no horizontal scrolling there and on a desktop. */
 export async function look(page: Page, name: string, shows = 'main'): Promise<void> {
   await page.locator(shows).waitFor()
   await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')

@@ -5,7 +5,7 @@ import type { Database } from '../../src/platform/store/database.ts'
 
 export const usualRetention: Retention = { tokensLiveSeconds: 90 * 86_400 + 3600, auditDays: 400 }
 
-/** Deletes all rows that have expired at this time, as the service does. */
+/** Deletes all rows that have expired by `nowMs`, as the service does. */
 export async function cleanUpAt(database: Database, nowMs: number): Promise<void> {
   const cleanUp = makeCleanUp({
     database,

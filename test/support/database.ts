@@ -19,7 +19,7 @@ export type Place = AsyncDisposable & { readonly location: DatabaseLocation }
 
 type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 
-/** Long time limits, for tests that are not about time. */
+/** A long time limit of storage, for tests that are not about time. */
 export const patiently: DatabaseOptions = { answerWithinMs: 10_000 }
 
 export type Open = (options?: DatabaseOptions) => Promise<Database>
@@ -55,7 +55,7 @@ function opener(newPlace: NewPlace): Open {
   return async (options) => await openAt(await newPlace(), options)
 }
 
-/** Opens the database of a place, and removes the place when it is closed. */
+/** Opens the database of a place. Closing the database also removes the place. */
 export async function openAt(place: Place, options?: DatabaseOptions): Promise<Database> {
   const database = await openDatabase(place.location, { ...patiently, ...options })
   return {
@@ -100,7 +100,7 @@ export function settings({ kysely }: Pick<Database, 'kysely'>) {
   }
 }
 
-/** Returns the database with a plugin that records its statements and their row counts in these lists. */
+/** Returns the database with a plugin that records its statements in `asked` and their row counts in `counts`. */
 export function watched(database: Database, asked: CompiledQuery[], counts: number[] = []) {
   const { kysely } = database
   const watching = kysely.withPlugin({

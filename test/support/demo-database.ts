@@ -30,7 +30,7 @@ export function hashAsInProduction(): void {
 
 let prepared: ReturnType<typeof prepare> | undefined
 
-/** Places an embedded database with the demo campus in a folder, so that a service need not migrate or load it. */
+/** Puts an embedded database with the demo campus into a folder, so that a service need not migrate or load it. */
 export async function placeDemoDatabase(folder: string, nowMs: number = Date.now()): Promise<void> {
   prepared ??= prepare()
   const { file, loadedAtMs } = await prepared

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 /** The number of a record's type (1 for A, 16 for TXT, 28 for AAAA) and its data. */
 export type DnsRecord = readonly [type: number, data: readonly number[]]
 
-/** Starts a DNS server (RFC 1035 §4), which does not respond to names below silent.example. */
+/** Starts a DNS server (RFC 1035 §4), which does not respond to queries for silent.example and names below it. */
 export async function startNameServer(records: Readonly<Record<string, DnsRecord>>) {
   const socket = createSocket('udp4')
   const asked: string[] = []
@@ -16,7 +16,7 @@ export async function startNameServer(records: Readonly<Record<string, DnsRecord
     const [ofType, data = []] = records[name] ?? []
     const answers = ofType === type ? 1 : 0
     const flags = [0x81, ofType === undefined ? 0x83 : 0x80, 0, 1, 0, answers, 0, 0, 0, 0]
-    // A pointer to the name of the question, the type, IN, a lifetime of one second, and the length of the data.
+    // A pointer to the name in the question, the type, class IN, a lifetime of one second, and the length of the data.
     const record = [0xc0, 12, 0, type, 0, 1, 0, 0, 0, 1, 0, data.length, ...data]
     const [id, question] = [query.subarray(0, 2), query.subarray(12, end)]
     const answer = Buffer.from(answers === 1 ? record : [])

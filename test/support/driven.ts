@@ -14,7 +14,7 @@ export interface Outcome {
   readonly transcript: string
 }
 
-export const RUN_OVER = 'the time of the run was over'
+export const RUN_OVER = 'the time limit of the run had passed'
 
 export function notRun(detail: string): Outcome {
   return { kind: 'not run', detail, transcript: '' }
@@ -131,7 +131,9 @@ export async function answerPage(page: Page, person: Answers): Promise<string | 
     return id
   }
   if (await isVisible(page, '#error-page')) {
-    throw new Error(`the service says: ${await page.locator('#error-page').innerText()}`)
+    throw new Error(
+      `the service shows an error page: ${await page.locator('#error-page').innerText()}`,
+    )
   }
   return undefined
 }

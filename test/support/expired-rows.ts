@@ -47,7 +47,7 @@ const byTime = (id: string, expiry: string) => [
     select 'site', 'person', 'client', 'publishCourse', '{}', ${id}, ${id}, ${expiry}`,
 ]
 
-/** Fills every table with `rows` expired rows (a multiple of ten) and a tenth as many unexpired ones. */
+/** Fills each table that the clean-up covers with `rows` expired rows (a multiple of ten) and fewer unexpired ones. */
 export async function fillExpiring(
   database: Database,
   { rows, nowMs }: { readonly rows: number; readonly nowMs: number },

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { rowOf } from './database.ts'
 import type { RunningService } from './gatehouse.ts'
 
-/** Binds the family of a token to another audience, as if another origin had issued it. */
+/** Binds the family of a token to `audience`, as if another origin had issued the token. */
 export async function bindTo(audience: string, ofFamily: string, { kysely }: RunningService) {
   const [familyId = ''] = ofFamily.split('.')
   const { token } = await rowOf(kysely, 'refresh_token_family', { id: familyId })

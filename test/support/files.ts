@@ -1,7 +1,7 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { type Answer, answerOf } from './wire.ts'
 
-/** The smallest valid PDF. */
+/** A minimal file that the service recognizes as a PDF. */
 export const pdf: Buffer<ArrayBuffer> = Buffer.from(
   '%PDF-1.7\n1 0 obj<<>>endobj\ntrailer<<>>\n%%EOF\n',
 )

@@ -16,7 +16,7 @@ import { listen } from './listen.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')
 
-/** The demo people and clients that tests use, from config/demo. */
+/** The people and clients that tests use, from config/demo and config/integrations.json. */
 export const sam = { login: 'sam@northlight.example', password: 'correct-horse-sam' }
 export const olivia = { login: 'olivia@northlight.example', password: 'correct-horse-olivia' }
 export const amir = { login: 'amir@northlight.example', password: 'correct-horse-amir' }
@@ -61,7 +61,7 @@ export interface ServiceSetup {
   readonly watchers?: Watchers
 }
 
-/** Starts a whole service on a free port, with the embedded database unless the variables name another. */
+/** Starts a whole service on a free port, with an embedded database unless `environment` names another one. */
 export async function startService(setup: ServiceSetup = {}) {
   await using opening = new AsyncDisposableStack()
   const server = createServer()
@@ -124,7 +124,7 @@ export function policyWith(changes: Changes) {
 export const startWith = async (changes: Changes, setup: ServiceSetup = {}) =>
   await startService({ ...setup, policy: policyWith(changes) })
 
-/** Raises the time limit of storage, for a busy machine, and sends mail soon, to save time. */
+/** Raises the time limit of storage, for a busy machine, and looks for outgoing messages more often, to save time. */
 export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000, outboxLookMs: 100 } }
 }

@@ -73,7 +73,7 @@ export async function leave({ url }: Pick<RunningService, 'url'>, provider: stri
 
 type Returning = { provider: string; iss: string; said?: Lie; fields?: Fields; sends?: Fields }
 
-/** Signs in with a provider that responds with `said`. `sends` replaces parameters of the callback. */
+/** Signs in with a provider whose responses `said` falsifies. `sends` replaces parameters of the callback. */
 export async function signInWith(
   network: Awaited<ReturnType<typeof makeLyingProviders>>,
   { url }: Pick<RunningService, 'url'>,
@@ -155,7 +155,7 @@ export async function makeLyingProviders() {
     fetch,
     sent,
     forms,
-    /** Sets the values in all responses until the next call. */
+    /** Falsifies all responses with these values until the next call. */
     says: (next: Lie) => {
       lie = next
     },

@@ -15,7 +15,7 @@ import { promisify } from 'node:util'
 // biome-ignore lint/style/noProcessEnv: the cache belongs to the machine, not to the service
 const { CLIENTS_CACHE, XDG_CACHE_HOME } = process.env
 
-/** The cache folder, which later runs reuse. It has a folder for each package and version. */
+/** The cache folder, which later runs reuse. It has a folder for each program, named after its packages and versions. */
 export const cacheFolder: string =
   CLIENTS_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gatehouse-clients')
 
@@ -26,7 +26,7 @@ export interface Package {
   readonly registry: 'npm' | 'pypi' | 'go' | 'crates' | 'maven'
   readonly name: string
   readonly version: string
-  /** Packages to install with it, each in one exact version: `a@1.2.3`, `b==1.2.3`. */
+  /** Packages to install beside it, each in one exact version: `a@1.2.3`, `b==1.2.3`. */
   readonly with?: readonly string[]
   /** The folder of a program to build. A file in it pins the versions. */
   readonly source?: string
@@ -62,10 +62,10 @@ async function installInto(
   signal: AbortSignal,
 ): Promise<Installed> {
   const { registry, source } = wanted
-  // A program with `source` is part of this project, so build it again. Its tools rebuild only what has changed.
+  // A program with `source` is part of this project, so build it again. The compilers rebuild only what has changed.
   if (source !== undefined) rmSync(folder, { recursive: true, force: true })
   if (silent.has(registry) && !isComplete(folder))
-    return { kind: 'missing', why: `${registry} did not answer before` }
+    return { kind: 'missing', why: `an earlier installation from ${registry} timed out` }
   return await fillOnce(folder, async () => {
     const maven = source === undefined ? installFromMaven : buildFromMaven
     const built = { go: buildFromGo, crates: buildFromCrates, maven }
@@ -79,7 +79,7 @@ async function installInto(
   })
 }
 
-/** Fills the folder of the cache with this label, unless an earlier run has. */
+/** Fills the cache folder of a label, unless it is complete. */
 export const installOnce = (label: string, fill: (folder: string) => Promise<unknown>) =>
   fillOnce(folderOf(label), fill)
 

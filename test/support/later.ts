@@ -1,4 +1,4 @@
-/** Runs work with this process's clock set forward. */
+/** Runs work with this process's clock set forward, or back if `ms` is negative. */
 export async function later<T>(ms: number, work: () => Promise<T>): Promise<T> {
   const clock = Date.now
   Date.now = () => clock() + ms

@@ -8,12 +8,12 @@ const WIDE: Readonly<Record<string, number>> = {
   'signIn.signInsPerAccountMax': 1_000_000,
 }
 
-/** Returns a policy without limits, except for failed sign-ins. */
+/** Returns a policy without the limits of `limits`, `mcp` and `registration`, and without `signInsPerAccountMax`. */
 export function withoutLimits(policy: ServicePolicy): ServicePolicy {
   return widened(policy, WIDE)
 }
 
-/** Returns a policy without any limits. No configuration file allows this for failed sign-ins. */
+/** Also lifts all other limits of `signIn`, which no configuration file can lift. */
 export function withoutAnyLimit(policy: ServicePolicy): ServicePolicy {
   return widened(policy, { ...WIDE, signIn: 100_000_000 })
 }

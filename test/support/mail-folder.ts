@@ -9,7 +9,7 @@ import { eventually } from './programs.ts'
 
 type Mailing = Pick<RunningService, 'config'>
 
-/** Returns the decoded mails to an address, or to all, oldest first. */
+/** Returns the mails to an address, or all mails, oldest first, without soft line breaks. */
 export function mailsTo({ config }: Mailing, to = ''): string[] {
   const folder = join(config.dataDir, 'mail')
   return (existsSync(folder) ? readdirSync(folder) : [])

@@ -13,16 +13,16 @@ export function renderTable(head: readonly string[], rows: readonly (readonly Ce
 /** Renderers of the generated parts of documents, by the name in their marker. */
 export type Tables = Readonly<Record<string, () => string>>
 
-/** Lists the tables of a document. A table extends from `<!-- table: name -->` to `<!-- end -->`. */
+/** Lists the names of the tables in a document. A table extends from `<!-- table: name -->` to `<!-- end -->`. */
 export function tablesIn(text: string): string[] {
   return [...text.matchAll(marked)].map(([, name = '']) => name)
 }
 
-/** Returns the document with these tables regenerated. */
+/** Returns the document with its tables regenerated. */
 export function renewTables(text: string, tables: Tables): string {
   return text.replace(marked, (_all, name: string) => {
     const render = tables[name]
-    if (!render) throw new Error(`there is no table ${name}`)
+    if (!render) throw new Error(`there is no renderer for the table ${name}`)
     return `<!-- table: ${name} -->\n${render()}\n<!-- end -->`
   })
 }

@@ -36,7 +36,7 @@ const forms: readonly (readonly [
   [/^create (or replace )?(function|view) /, () => true],
 ]
 
-/** Returns false for a statement of an unknown form. */
+/** Whether a statement only adds; false for a statement of an unknown form. */
 function statementOnlyAdds(statement: string, own: Set<string>): boolean {
   for (const [form, answer] of forms) {
     const match = form.exec(statement.toLowerCase())

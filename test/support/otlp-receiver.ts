@@ -22,7 +22,7 @@ export async function startOtlpReceiver() {
   return { ...(await listen(server)), spans, bytes: () => Buffer.concat(bodies).toString('latin1') }
 }
 
-/** The fields of a message by number. Fields with a length are bytes, others are numbers. */
+/** The fields of a message by number. Length-delimited fields are bytes, others are numbers. */
 type Message = ReadonlyMap<number, readonly (Buffer | bigint)[]>
 
 function read(bytes: Buffer): Message {
@@ -83,7 +83,7 @@ function spansIn(body: Buffer) {
     return spans.map((span) => ({
       traceId: bytesOf(span, 1).toString('hex'),
       spanId: bytesOf(span, 2).toString('hex'),
-      /** Empty for the first span of a trace. */
+      /** Empty for a root span. */
       parentSpanId: bytesOf(span, 4).toString('hex'),
       name: bytesOf(span, 5).toString(),
       attributes: attributesOf(span, 9),

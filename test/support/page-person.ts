@@ -21,7 +21,7 @@ type Typed = Readonly<Record<string, string | readonly string[]>>
 /** A person who uses /account and /admin in a separate browser, and signs in when asked. */
 export type PagePerson = ReturnType<typeof makePagePerson>
 
-/** Creates a person. `url` is a function if the tests of a block share one, because their service starts later. */
+/** Creates a person. `url` is a function if the tests of a block share the person, because the service starts later. */
 export function makePagePerson(url: string | (() => string), answers: Answers) {
   const browser = makeHeadlessPerson(answers)
   const base = () => (typeof url === 'string' ? url : url())
@@ -108,7 +108,7 @@ export async function submitPage(person: Opening, page: URL, fields: Fields = {}
   return await person.open(page, { method: 'POST', body: encode({ csrf, ...fields }) })
 }
 
-/** Opens the sign-out page and sends its form. Without `logout` the person stays signed in. */
+/** Opens the sign-out page and sends its form. If `pressed` lacks `logout`, the person stays signed in. */
 export async function confirmSignOut(person: Opening, address: URL, pressed?: Fields) {
   const page = await (await person.open(address)).text()
   const action = /action="([^"]+)"/.exec(page)?.[1] ?? ''

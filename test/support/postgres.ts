@@ -78,7 +78,7 @@ function serverOwner(): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') }
 }
 
-/** Creates databases as copies of templates, so migrations and the demo run only once per server. */
+/** Returns a function that copies databases from templates, so a server migrates and loads the demo only once. */
 function databaseCreator(url: (name: string) => string) {
   let count = 0
   const create = async (template: string) => {
@@ -114,7 +114,7 @@ export async function connectTo(url: string) {
 
 let shared: Promise<PostgresServer> | undefined
 
-/** Returns the server that the tests of a process share. Each test has its own databases. */
+/** Returns the server that the tests of a process share. They create separate databases on it. */
 export async function sharedPostgres(file: string): Promise<PostgresServer> {
   shared ??= startPostgres(file)
   return await shared

@@ -37,7 +37,7 @@ export type Variables = Readonly<Record<string, string>>
 
 export type ServiceProcess = Awaited<ReturnType<typeof startProcess>>
 
-/** Starts `node src/main.ts` on a free port, by default with the demo campus in a new database. */
+/** Starts a service, by default `node src/main.ts` on a free port with the demo campus in a new database. */
 export async function startProcess(variables: Variables = {}, command = usualService) {
   const folder = temporaryFolder()
   const hasDemo =
@@ -83,7 +83,7 @@ export async function startProcess(variables: Variables = {}, command = usualSer
     signal: (signal: NodeJS.Signals) => void child.kill(signal),
     ended: () => ended,
     stop,
-    /** Kills the process at once, like a power failure. */
+    /** Kills the process at once, as a crash would. */
     kill: async () => void (await stop('SIGKILL')),
     async [Symbol.asyncDispose]() {
       await stop('SIGKILL')
@@ -177,7 +177,7 @@ async function answers(url: string): Promise<void> {
   if (status !== 200) throw new Error(`${url}/healthz answered ${status}`)
 }
 
-/** Creates a DATA_DIR with the demo campus, so the first start need not hash its passwords. */
+/** Creates a DATA_DIR with the demo campus, so the first start need not hash the demo's passwords. */
 export async function dataFolderWithDemo(): Promise<string> {
   const folder = temporaryFolder()
   await placeDemoDatabase(folder)
@@ -201,7 +201,7 @@ export function configWith(change: (policy: ServicePolicy) => ServicePolicy): st
   return folder
 }
 
-/** Starts a load balancer. It sends consecutive requests to different processes, and adds these headers. */
+/** Starts a load balancer. It sends consecutive requests to different processes, and adds the headers `added`. */
 export async function startBalancer(added: Readonly<Record<string, string>> = {}) {
   let addresses: readonly string[] = []
   let turn = 0
@@ -246,7 +246,7 @@ export async function startPair(shared: Variables, command?: readonly string[]) 
   return { first, second, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-/** Starts two processes behind a balancer, by default with the same command. */
+/** Starts two processes behind a balancer, by default both with `patientService`. */
 export async function startBalancedPair(variables: Variables, commands = [patientService]) {
   const [one, other = one] = commands
   await using opening = new AsyncDisposableStack()

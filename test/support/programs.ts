@@ -69,7 +69,7 @@ export async function startProgram(start: ProgramStart) {
     /** Suspends the program and its children, like a machine that hangs. */
     freeze: () => signalAll(child, 'SIGSTOP'),
     thaw: () => signalAll(child, 'SIGCONT'),
-    /** Kills the program and its children at once, like a power failure. */
+    /** Kills the program and its children at once, as a crash would. */
     kill: () => endNow(child, () => signalAll(child, 'SIGKILL')),
   }
 }
@@ -182,7 +182,7 @@ function cleanAtEnd(): void {
   }
 }
 
-/** Below the ephemeral ports, so no outgoing connection takes one. Redis bus ports (+10,000) fit between. */
+/** Below the ephemeral ports, so no outgoing connection takes one. So are the bus ports of Redis (10,000 higher). */
 const ports = { first: 10_000, last: 22_000 }
 let lastPort = ports.first + Math.floor(Math.random() * (ports.last - ports.first))
 

@@ -12,7 +12,7 @@ import {
 
 export type RedisServer = Awaited<ReturnType<typeof startRedis>>
 
-/** Starts a Redis server on a free port that keeps nothing on disk. */
+/** Starts a Redis server on a free port. By default, the server keeps nothing on disk. */
 export async function startRedis(file: string, extraArguments: readonly string[] = []) {
   const folder = temporaryFolder()
   const port = await freePort()
@@ -53,7 +53,7 @@ export async function startRedis(file: string, extraArguments: readonly string[]
 const SLOTS = 16_384
 const MASTERS = 3
 
-/** Starts three masters that share the slots. `replicas` adds a replica of each, for failover. */
+/** Starts a cluster of three masters that share the slots. `replicas` adds a replica of each, for failover. */
 export async function startRedisCluster(file: string, { replicas = false } = {}) {
   const extra = ['--cluster-enabled', 'yes']
   if (replicas) extra.push('--cluster-node-timeout', '1000')

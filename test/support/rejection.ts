@@ -1,7 +1,7 @@
 /** Returns the error with which a promise rejects. Throws if the promise fulfills. */
 export async function rejection(work: Promise<unknown>): Promise<Error> {
   const outcome = await work.then(
-    () => new Error('it was not refused'),
+    () => new Error('the promise fulfilled, but should have rejected'),
     (error: unknown) => ({ error }),
   )
   if (outcome instanceof Error) throw outcome

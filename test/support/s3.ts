@@ -22,7 +22,7 @@ export async function startS3(file: string) {
   // From here on, requests need a valid signature.
   await fetch(`${endpoint}/moto-api/reset-auth`, { method: 'POST', body: '0' })
   return {
-    /** The variables of a service that stores its files there. */
+    /** The variables of a service that stores its files on this server. */
     environment: {
       FILES_S3_ENDPOINT: endpoint,
       FILES_S3_BUCKET: BUCKET,

@@ -27,7 +27,7 @@ export function forEachStorage(name: string, suite: (start: Start) => void): voi
   })
 }
 
-/** Runs a suite on the databases of the run. For suites that do not depend on OAuth state. */
+/** Runs a suite on the databases of the run. For suites that do not depend on the store of OAuth state. */
 export function forEachDatabase(name: string, suite: (start: Start) => void): void {
   if (storesOfRun.sqlite) describe(`${name} on SQLite`, () => suite(startService))
 

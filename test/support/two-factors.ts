@@ -17,7 +17,7 @@ export async function useTwoFactors(person: HeadlessPerson, running: RunningServ
   await change(kysely, 'browser_session', { id: String(session['uid']) }, { acr: MFA_ACR })
 }
 
-/** Adds an authenticator app to an account. Returns the pages with the key and recovery codes, and its generator. */
+/** Adds an authenticator app to an account. Returns the pages with its key and recovery codes, and its code generator. */
 export async function addApp(person: PagePerson, nowMs: number) {
   const page = '/account/second-factor'
   const form = await person.submit(page, {}, `${page}/app`)

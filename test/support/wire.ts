@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** A request that is sent unchanged on its own connection. No client library corrects it. */
+/** A request on its own connection, which no client library corrects. `send` adds Host, if missing, and Content-Length. */
 export interface WireRequest {
   readonly method?: string
   /** The request target, byte for byte. */

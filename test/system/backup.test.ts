@@ -54,7 +54,7 @@ describe('a backup of the embedded database', () => {
     to: async () => ({ DATA_DIR: newData() }),
   }))
 
-  it('lacks the secret and says so; with it, the service starts, and doctor finds another one', async () => {
+  it('lacks the secret and says so, and a restored service needs that secret', async () => {
     const [DATA_DIR, folder] = [await dataFolderWithDemo(), newCopy()]
     const PORT = String(await freePort())
     await using service = await startProcess({ DATA_DIR, PORT }, patientService)
@@ -142,7 +142,7 @@ describe('a backup of the embedded database', () => {
       expect(refused).to.match(/The backup was made by a newer version.*9999-later\.sql/)
     })
 
-    it('when its target is in use, with everything that is in the way', async () => {
+    it('when its target is in use, and lists everything that is in the way', async () => {
       const to = target()
       mkdirSync(join(to.DATA_DIR, 'files', '00'), { recursive: true })
       writeFileSync(join(to.DATA_DIR, 'files', '00', 'a'), '')
@@ -154,7 +154,7 @@ describe('a backup of the embedded database', () => {
     })
 
     for (const rest of ['-wal', '-journal', '-shm', '.restoring', '.restoring-wal']) {
-      it(`beside a gatehouse.db${rest}, which SQLite would apply to it [187]`, async () => {
+      it(`beside a leftover gatehouse.db${rest} [187]`, async () => {
         const to = target()
         mkdirSync(to.DATA_DIR, { recursive: true })
         writeFileSync(join(to.DATA_DIR, `gatehouse.db${rest}`), 'of another database')
@@ -164,7 +164,7 @@ describe('a backup of the embedded database', () => {
       })
     }
 
-    it('when a service creates a database in its place meanwhile, which stays', async () => {
+    it('when a service meanwhile creates a database at the target, which is kept', async () => {
       const dataDir = newData()
       const file = join(dataDir, 'gatehouse.db')
       const placed = await placeParts(folder, await readManifest(folder), {
@@ -239,7 +239,7 @@ describe('a backup of PostgreSQL', () => {
     expect(await run(['restore', folder], to, 1)).to.include('is not empty')
   })
 
-  it('fails instead of waiting in a circle when a table changes between counts and dump', async () => {
+  it('fails instead of deadlocking when a table changes between counts and dump', async () => {
     const [from, tools] = [await storage(), temporaryFolder()]
     const change = `psql '${from.DATABASE_URL}' -c 'alter table person add column more text'`
     const race = (real: string) => `${change} >'${tools}/said' 2>&1 &\nsleep 1\nexec '${real}' "$@"`
@@ -251,7 +251,7 @@ describe('a backup of PostgreSQL', () => {
     )
   })
 
-  it('passes the password to no command line, wherever the address has it', async () => {
+  it('passes the password on no command line, wherever the URL contains it', async () => {
     const [from, tools] = [await storage(), temporaryFolder()]
     const seen = join(tools, 'seen')
     const note = (real: string) =>
@@ -314,7 +314,7 @@ function cycle(places: () => Promise<{ from: Variables; to: () => Promise<Variab
     expect((await refresh(service.url, later.refreshToken)).status).to.equal(200)
   })
 
-  it('comes back with its tokens by --keep-grants, and not into a place in use', async () => {
+  it('keeps its tokens with --keep-grants, and is refused in a place that is in use', async () => {
     const to = await newPlace()
     await run(['restore', folder, '--keep-grants'], to)
     expect(await run(['restore', folder], to, 1)).to.match(/already exists|is not empty/)

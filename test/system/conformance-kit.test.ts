@@ -109,7 +109,7 @@ describe('npm run conformance -- plan', () => {
     expect(misunderstood.stderr).to.include('There is no plan hybrid. Plans: config,')
   })
 
-  it('reads what run is limited to', () => {
+  it('parses the options that limit a run', () => {
     const words = '--only basic/oidcc-server --only basic/oidcc-display-page'
     const run = (more: string) =>
       readOptions(`run --suite https://suite.example/ ${words} ${more}`.split(' '))
@@ -197,7 +197,7 @@ describe('npm run conformance -- serve', () => {
     await visit(page, authorize(undefined, 'login'), twice)
   })
 
-  it('fits the plans without further needs only', async () => {
+  it('fits only the plans that need no further protocols', async () => {
     const { baseUrl, folder } = served()
     await demandFit('logout', { baseUrl, folder })
     for (const plan of ['backchannel', 'fapi2', 'all-keys'] as const) {
@@ -227,7 +227,7 @@ describe('npm run conformance -- serve', () => {
 describe('npm run conformance -- serve --for', () => {
   type Use = (served: ServedOverHttps, suite: SuiteServer, metadata: Metadata) => Promise<void>
 
-  /** Starts a stub of the suite and a service of this kind, and runs `use` with both. */
+  /** Starts a stub of the suite and a service of `kind`, and runs `use` with both. */
   async function withService(kind: ServiceKind, use: Use) {
     await using suite = await startSuite()
     await using served = await serveFor(suite, kind)
@@ -313,7 +313,7 @@ describe('npm run conformance -- serve --for', () => {
   })
 })
 
-/** Starts a service on a free port. Its clients redirect to this suite. */
+/** Starts a service on a free port. Its clients redirect to `suite`. */
 async function serveFor(suite: SuiteServer, kind: ServiceKind = 'plain') {
   const port = await freePort()
   return await serveOverHttps({
@@ -365,7 +365,7 @@ describe('npm run conformance -- plan --suite', () => {
     return { differences, endings, lines, calls, rotations }
   }
 
-  it('runs each module in turn, rotates the keys where the suite waits for it, and starts that module by hand', async () => {
+  it('runs each module in turn, rotates the keys for the module that waits for it, and then starts that module', async () => {
     const { differences, lines, calls, rotations } = await run(
       { 'oidcc-server': { ends: 'PASSED' }, 'oidcc-server-rotate-keys': { ends: 'REVIEW' } },
       { 'oidcc-server': 'PASSED', 'oidcc-server-rotate-keys': 'REVIEW' },

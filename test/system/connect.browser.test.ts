@@ -17,7 +17,7 @@ describe('connecting an assistant, in a browser', () => {
   const service = sharedService()
   const open = sharedBrowser()
 
-  it('an operator adds one, and a member signs in to it with what the member page says', async () => {
+  it('an operator adds an assistant, and a member signs in to it with the values on the member page', async () => {
     const { page: operator } = await open({ javaScriptEnabled: false })
     await signInAt(operator, `${service().url}/admin/northlight`, olivia)
     await operator.getByRole('link', { name: 'Connect assistants' }).click()
@@ -51,7 +51,7 @@ describe('connecting an assistant, in a browser', () => {
     expect(trail.text).to.include('claude-code')
   })
 
-  it('every page has no barrier and fits 360 pixels, empty, full and with the site’s look', async () => {
+  it('the pages have no barriers and fit a width of 360 pixels, empty, full and with the site’s look', async () => {
     const { page } = await open()
     const lookAt = async (...paths: string[]) => {
       for (const path of paths) {

@@ -57,7 +57,7 @@ describe('files in an S3-compatible storage [design 33]', () => {
     expect(String((refused as Error).cause)).to.include('responded with 403')
   })
 
-  it('make an upload 503 when the storage is down, and keep nothing of it', async () => {
+  it('cannot be uploaded (503) when the storage is down, and leave no row', async () => {
     const operator = await startOperator(running())
     await server().kill()
     const sent = await sendFile({ ...operator, name: 'later.pdf', bytes: pdf })

@@ -81,7 +81,7 @@ describe('import and export', () => {
     expect(later.map(({ action }) => action)).to.include('consent.given')
   })
 
-  it('copy a campus by files for their owner alone; a second import changes nothing', async () => {
+  it('copy a campus by files that only their owner can read, and a second import changes nothing', async () => {
     const [from, to] = [{ DATA_DIR: await dataFolderWithDemo() }, { DATA_DIR: temporaryFolder() }]
     const folder = join(temporaryFolder(), 'all')
     const exported = await gatehouse(['export', folder], from)
@@ -94,7 +94,7 @@ describe('import and export', () => {
     expect(second).to.equal(`${folder} is not empty. Choose an empty or new folder.\n`)
   })
 
-  it('collect rejected lines in a file, also the imported one, and end absent people', async () => {
+  it('collect rejected lines in a file, even in the imported one, and disable absent people', async () => {
     const DATA_DIR = temporaryFolder()
     const path = join(temporaryFolder(), 'school.ndjson')
     const person = (id: string, email = `${id}@school.example`) => ({

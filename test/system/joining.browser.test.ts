@@ -41,7 +41,7 @@ describe('joining a site in a browser', () => {
     expect(complaints).to.deep.equal([])
   })
 
-  it('asks a person with an account, in the right account', async () => {
+  it('asks a person who has an account to join with that account', async () => {
     const { page, complaints } = await open()
     await signInAt(page, `${service().url}/account`, sam, '#account-page')
     expect((await page.goto(await invited(june.login)))?.status()).to.equal(403)

@@ -16,7 +16,7 @@ const REQUESTS = 'gatehouse_http_request_duration_seconds_count'
 describe('metrics', () => {
   let [url, port] = ['', 0]
   shared(async () => {
-    // After one second a repeated refresh token counts as stolen.
+    // After one second, a repeated refresh token counts as stolen.
     const CONFIG_DIR = configWith(policyWith({ lifetimes: { refreshRetrySeconds: 1 } }))
     port = await freePort()
     const service = await startProcess({ METRICS_PORT: String(port), CONFIG_DIR })
@@ -88,7 +88,7 @@ describe('metrics', () => {
   it('count code exchanges by outcome', async () => {
     const rises = { exchanged: 1, refused: 2, reused: 0 }
     await risen('gatehouse_code_exchanges_total', rises, async () => {
-      // An immediate repetition does not count as reuse: a page may have run its callback twice.
+      // An immediate repetition does not count as reuse, because a page may have run its callback twice.
       await exchange(url, (await obtainTokens(url)).code)
       await exchange(url, 'no-code')
     })

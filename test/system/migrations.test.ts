@@ -12,7 +12,7 @@ const folder = join(import.meta.dirname, '../../src/platform/store/migrations')
 /** Migrations that remove something, each with the first release that no longer uses it. */
 const contracting: Readonly<Record<string, string>> = {}
 
-it('the files of migrations only add, so that the version before runs beside them (expand, deploy, contract)', () => {
+it('the files of migrations only add, so that the previous version can run with them (expand, deploy, contract)', () => {
   const files = readdirSync(folder)
   expect(files).to.have.length.greaterThan(0)
   for (const name of files)
@@ -87,7 +87,7 @@ describe('migrate', () => {
     }
   })
 
-  it('is named by doctor, which is wrong only where a start does not migrate', async () => {
+  it('is reported by doctor, as wrong only where a start does not migrate', async () => {
     const variables = await behind()
     for (const [MIGRATE_AT_START, expected] of Object.entries({ no: 1, yes: 0 })) {
       const said = await run(['doctor'], { ...variables, MIGRATE_AT_START }, expected)

@@ -123,7 +123,7 @@ describe('a Redis that comes back older', () => {
     const used = await signAssertion(key, url)
     expect(await forgetting(() => statusOf(used))).to.equal(200)
     expect(await statusOf(used)).to.equal(401)
-    // Without iat, it may be older than the restart of Redis, and may have been used before.
+    // Without iat, an assertion may be older than the restart of Redis, and may have been used before.
     expect(await statusOf(await signAssertion(key, url, { iat: undefined }))).to.equal(401)
     await eventually(5_000, async () =>
       expect(await statusOf(await signAssertion(key, url))).to.equal(200),

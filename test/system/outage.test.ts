@@ -237,7 +237,7 @@ describe('the Member API while storage is out of reach', () => {
   })
 })
 
-/** Refreshes, which must succeed. */
+/** Refreshes a token, and expects success. */
 async function refreshAt(url: string, token: string) {
   const answer = await refresh(url, token)
   expect(refusalOf(answer)).to.equal('200 undefined')

@@ -37,7 +37,7 @@ describe('pages in a browser', () => {
     ['light', 320],
     ['dark', 1280],
   ] as const) {
-    it(`have no barrier, ${colorScheme} at ${width} px`, async () => {
+    it(`have no barriers, ${colorScheme} at ${width} px`, async () => {
       const viewport = { width, height: 740 }
       const { page, complaints } = await open({ colorScheme, viewport, reducedMotion: 'reduce' })
       for (const name of Object.keys(all)) {

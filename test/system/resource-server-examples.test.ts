@@ -193,7 +193,7 @@ describe('the examples of resource servers', () => {
         expect([answer.status, answer.text]).to.deep.equal([200, 'the application'])
         expect(seen).to.include({ 'x-auth-subject': 'per_sam', 'x-auth-client': notes.clientId })
         expect(seen).not.to.have.any.keys('authorization')
-        // What the token does not release is empty or missing.
+        // Identity that the token does not release is empty or missing.
         expect([seen['x-auth-email'] ?? '', seen['x-auth-roles'] ?? '']).to.deep.equal(['', ''])
         expect(JSON.stringify(seen)).not.to.match(/"x-auth-[a-z]+":"forged"/)
         expect(JSON.stringify(seen)).to.not.include(pair)

@@ -7,7 +7,7 @@ import { type ServiceProcess, startProcess } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
 import { keepConnection } from '../support/workers.ts'
 
-/** Less than the ten seconds after which open connections are cut. */
+/** Less than the ten seconds after which the service closes open connections. */
 const AT_ONCE_MS = 3_000
 
 const body = 'grant_type=refresh_token&client_id=northlight-notes&refresh_token=unknown'
@@ -48,7 +48,7 @@ describe('stopping', function () {
       expect(stdout).to.include('"status":400')
       if (command) return
       expect({ code, signal }).to.deep.equal({ code: 0, signal: null })
-      // Only the welcome message is printed.
+      // Standard error contains only the welcome message.
       expect(stderr).to.match(/^Gatehouse serves [^\n]+\n(.+\n)*$/)
     })
   }

@@ -29,7 +29,7 @@ import {
 
 const WAIT_MS = 45_000
 const FAILURES_MAX = 4
-/** About 200 bytes each. Together, this is more than pipes and their readers can buffer. */
+/** Lines of about 200 bytes. Together, they are more than pipes and their readers can buffer. */
 const LINES = 4_000
 
 const fewFailures = () =>

@@ -15,7 +15,7 @@ export function renderEvents(): string {
   return renderTable(['type', 'version', '`data.kind`', 'scope', 'when'], rows)
 }
 
-/** The AsyncAPI document of the webhooks, with the schema and an example of each type of event. */
+/** Renders the AsyncAPI document of the webhooks, with the schema and an example of each type of event. */
 export function renderAsyncApi(): string {
   const messages = [...eventTypes].map(([name, type]) => [
     name,

@@ -51,7 +51,8 @@ function openBrowser(address: URL): void {
 async function waitForCallback(server: Server, port: number): Promise<URL> {
   const { promise, resolve, reject } = Promise.withResolvers<URL>()
   const timer = setTimeout(
-    () => reject(new Error('the sign-in was not completed in time')),
+    () =>
+      reject(new Error('the sign-in was not completed within five minutes; run the command again')),
     SIGN_IN_TIMEOUT_MS,
   )
   server.on('request', (request, response) => {

@@ -108,7 +108,7 @@ async function run(): Promise<void> {
   }
 }
 
-/** Returns the login with its password, which is public in the demo. @throws Error if the password is unknown */
+/** Returns the login with `--password`, or with the public password of the demo. @throws Error if there is neither */
 async function accountOf(
   baseUrl: string,
   login: string,

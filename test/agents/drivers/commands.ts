@@ -32,7 +32,7 @@ wire_api = "responses"
   await desk.succeed([...program, 'mcp', 'add', SERVER, '--url', address, ...registered])
   return await use(async (tool, values) => {
     model.choose(tool, values)
-    // Without a terminal, it cannot ask its user to confirm each change.
+    // Without a terminal, Codex cannot ask its user to confirm each change.
     const silent = '--dangerously-bypass-approvals-and-sandbox'
     return await desk.succeed([...program, 'exec', silent, '--skip-git-repo-check', QUESTION])
   })
@@ -57,7 +57,7 @@ export const driveClaudeCode: Drive = async (driving) => {
   const registered = clientId === undefined ? [] : ['--client-id', clientId, ...port]
   const server = ['--transport', 'http', ...registered, SERVER, address]
   await desk.succeed([program, 'mcp', 'add', '--scope', 'user', ...server], environment)
-  // It signs in only in a terminal, which `script` provides.
+  // Claude Code signs in only in a terminal, which `script` provides.
   await desk.succeed(['script', '-qec', `${program} mcp login ${SERVER}`, '/dev/null'], environment)
   return await use(async (tool, values) => {
     model.choose(tool, values)
@@ -73,13 +73,13 @@ export const driveCopilot: Drive = async ({ address, clientId, folder, desk, mod
     clientId === undefined ? {} : { oauthClientId: clientId, oauthPublicClient: true }
   const server = { type: 'http', url: address, tools: ['*'], ...registered }
   desk.write('.copilot/mcp-config.json', JSON.stringify({ mcpServers: { [SERVER]: server } }))
-  // With a model of its own, it needs no account. Without the wait, the stub answers before the client is connected.
+  // With these variables, Copilot needs no account. Without the pause, the stub answers before the client is connected.
   const environment = {
     ...{ COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`, COPILOT_MODEL: 'stand-in', TERM: 'xterm' },
     ...{ COPILOT_OFFLINE: 'true', COPILOT_ALLOW_ALL: 'true' },
     COPILOT_PROVIDER_API_KEY_COMMAND: 'sleep 3; echo none',
   }
-  // It signs in only in a terminal, which `script` provides, and stays open: end it when it has listed the tools.
+  // Copilot signs in only in a terminal, which `script` provides, and stays open. End it when it has listed the tools.
   const listed = `${desk.home}/.cache/copilot/mcp-tools/*.json`
   const wait = `until ls ${listed}; do sleep 0.1; done > /dev/null 2>&1; kill $$`
   await desk.run({
@@ -103,7 +103,7 @@ export const driveInspector: Drive = async (driving) => {
       `${name}=${value}`,
     ])
     const call = ['--method', 'tools/call', '--tool-name', tool, ...given]
-    // Without a terminal, it opens a browser only with the first variable. It exits with 5 if the tool returns an error.
+    // Without a terminal, MCP_AUTO_OPEN_ENABLED makes the inspector open a browser. It exits with 5 for a tool's error.
     const environment = { MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' }
     return (await desk.run({ command: [...command, ...call], environment })).output
   })
@@ -118,7 +118,7 @@ export const driveMcporter: Drive = async (driving) => {
   await desk.succeed([...program, 'auth', SERVER])
   return await use(async (tool, values) => {
     const given = Object.entries(values).map(([name, value]) => `${name}=${value}`)
-    // It exits with 1 for a result that is marked as an error.
+    // MCPorter exits with 1 for a result that is marked as an error.
     return (await desk.run({ command: [...program, 'call', `${SERVER}.${tool}`, ...given] })).output
   })
 }

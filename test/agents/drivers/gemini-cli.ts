@@ -7,7 +7,7 @@ const MODEL = 'gemini-2.5-flash'
 
 type Settings = (driving: Driving) => Promise<object>
 
-/** Without `oauth.scopes` it requests every scope; with `oauth.enabled` it ignores scopes and client_id. */
+/** Without `oauth.scopes`, Gemini CLI requests every scope. With `oauth.enabled`, it ignores the scopes and client_id. */
 export const driveGeminiCli: Drive = driveWith(async ({ clientId, scopes }) => ({
   oauth: { ...(clientId !== undefined && { clientId }), scopes: await scopes() },
 }))
@@ -34,7 +34,7 @@ function driveWith(settings: Settings): Drive {
     const environment = {
       GEMINI_API_KEY: 'none',
       GOOGLE_GEMINI_BASE_URL: model.url,
-      // It opens a browser only if there is a display.
+      // Gemini CLI opens a browser only if there is a display.
       DISPLAY: ':0',
     }
     const { output } = await desk.run({
@@ -43,7 +43,8 @@ function driveWith(settings: Settings): Drive {
       reply: { to: 'Do you want to continue?', type: 'Y\n' },
     })
     // The exit code says only that the command needs a terminal.
-    if (!output.includes('Successfully authenticated')) throw new Error('it could not sign in')
+    if (!output.includes('Successfully authenticated'))
+      throw new Error('Gemini CLI did not report a successful sign-in')
     return await use(async (tool, values) => {
       model.choose(tool, values)
       return await desk.succeed([...program, '-p', QUESTION], environment)

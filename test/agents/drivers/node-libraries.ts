@@ -27,7 +27,7 @@ function driveLibrary(open: (driving: Driving) => Promise<Library>): Drive {
     Object.assign(console, { log: note, info: note, warn: note, error: note })
     const library = await open(driving)
     const refused = await library.connect(provider).catch((error: unknown) => error)
-    if (!(refused instanceof Error)) throw new Error('it did not ask to sign in')
+    if (!(refused instanceof Error)) throw new Error('the library connected without a sign-in')
     if (driving.desk.opened.length === 0) throw refused
     await library.finish(provider, await callback.arrived)
     const call = await library.connect(provider)

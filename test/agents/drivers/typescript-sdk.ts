@@ -64,7 +64,7 @@ export const driveSdk2: Drive = async (driving) => {
   return await callToolsOf(client, driving)
 }
 
-/** A client checks an answer against the output schema of a tool only if it has listed the tool. */
+/** Calls the tools. Lists them first, because a client validates only the results of listed tools. */
 async function callToolsOf(client: sdk1Client.Client | sdk2.Client, { use }: Driving) {
   await client.listTools()
   const answers = await use(async (name, values) =>

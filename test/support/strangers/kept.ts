@@ -1,4 +1,4 @@
-/** What unauthenticated callers can make the service store, for how long, and its bound. */
+/** What unauthenticated callers can make the service store, for how long, and what bounds it. */
 
 import type { Config, Integration, ServicePolicy } from '../../../src/config/config.ts'
 import { STALE_MS, UNUSED_DOCUMENTS_MAX } from '../../../src/oauth/clients/document-clients.ts'
@@ -26,7 +26,7 @@ export interface Kept {
   readonly perNetworkMax?: number
   /** The number of rows that one address can add in an hour, if limited. */
   readonly perHourMax?: number
-  /** The limit, if several rows share it. */
+  /** The limit that counts the requests. Rows with the same limit share it. */
   readonly limit?: LimitName
   /** The largest size of a request that counts once; larger requests count several times. */
   readonly countedAsOneBytesMax?: number
