@@ -65,7 +65,7 @@ export function readOptions(words: readonly string[]): Options | 'help' {
   })
   if (values.help) return 'help'
   if (values.write && (values.only ?? values.storage) !== undefined) {
-    throw new Error('--write wants everything measured: it goes without --only and --storage')
+    throw new Error('--write needs a complete run; omit --only and --storage')
   }
   const all = [...operationNames, ...sections]
   const chosen = listOf(values.only, all)
@@ -101,12 +101,12 @@ export function listOf<Name extends string>(
 
 function oneOf<Name extends string>(text: string, known: readonly Name[]): Name {
   const name = known.find((each) => each === text)
-  if (name === undefined) throw new Error(`${text} is none of ${known.join(', ')}`)
+  if (name === undefined) throw new Error(`${text} is unknown; choose from ${known.join(', ')}`)
   return name
 }
 
 export function positive(name: string, text: string | undefined, otherwise: number): number {
   const value = text === undefined ? otherwise : Number(text)
   if (value > 0) return value
-  throw new Error(`--${name} wants a number above 0`)
+  throw new Error(`--${name} must be a number above 0`)
 }

@@ -67,7 +67,7 @@ const FAMILY = 'family'
 function onlyOne(rows: readonly SampleRow[], name: Table): SampleRow['row'] {
   const [found, ...others] = rows.filter(({ table }) => table === name)
   if (found && others.length === 0) return found.row
-  throw new Error(`the sample is of one ${name}, and the store has ${others.length + 1}`)
+  throw new Error(`the sample must have exactly one row of ${name}`)
 }
 
 /**

@@ -39,7 +39,7 @@ export async function startStores(): Promise<Stores> {
 
 export function programFile(name: string): string {
   const file = findProgram(name)
-  if (file === undefined) throw new Error(`The bench starts ${name}, which is not installed here.`)
+  if (file === undefined) throw new Error(`The bench needs ${name}. Install it.`)
   return file
 }
 

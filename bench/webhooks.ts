@@ -120,7 +120,7 @@ async function askUserInfo(url: string, token: string, endMs: number): Promise<n
   const request = async () => {
     const sentMs = performance.now()
     const { status } = await userinfo(url, token)
-    if (status !== 200) throw new Error(`UserInfo answered with status ${status}`)
+    if (status !== 200) throw new Error(`UserInfo responded with ${status}`)
     return performance.now() - sentMs
   }
   for (; performance.now() < endMs; await delay(USERINFO_EVERY_MS)) requests.push(request())

@@ -40,7 +40,9 @@ export async function rotateServedKeys(rotation: Rotation): Promise<void> {
     if (!(await publishedKeys(rotation)).isSubsetOf(before)) return
     await delay(ASK_EVERY_MS)
   }
-  throw new Error(`${baseUrl}${paths.jwks} has published no new key within three minutes.`)
+  throw new Error(
+    `${baseUrl}${paths.jwks} has published no new key within three minutes. Run the module again.`,
+  )
 }
 
 async function publishedKeys(address: ServiceAddress): Promise<Set<string>> {

@@ -73,9 +73,10 @@ export async function serveOverHttps(options: ServeOptions): Promise<ServedOverH
   const listening = once(server, 'listening')
   server.listen(options.port, isLoopbackUrl(baseUrl) ? 'localhost' : '0.0.0.0')
   await listening.catch((error: unknown) => {
-    throw new Error(`Cannot listen on port ${options.port}: ${String(error)}`, {
-      cause: error,
-    })
+    throw new Error(
+      `Cannot listen on port ${options.port}: ${String(error)}. Choose another with --port.`,
+      { cause: error },
+    )
   })
   opening.defer(async () => {
     server.close()

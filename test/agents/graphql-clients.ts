@@ -63,7 +63,8 @@ async function runRelayCompiler(folder: string, url: string, token: string): Pro
   const { viewer } = await ask('AppCoursesQuery', { count: 1, cursor: null })
   const [first] = viewer?.enrolledCourses.edges ?? []
   const { node } = await ask('AppCourseQuery', { id: first?.node.id })
-  if (!first || node?.title !== first.node.title) throw new Error('an object is not found again')
+  if (!first || node?.title !== first.node.title)
+    throw new Error('node(id) did not return the object')
   await ask('AppQuery', { id: first.node.id, count: 1, cursor: null })
   return `compiled, and found ${node.title} again by its id`
 }

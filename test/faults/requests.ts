@@ -51,7 +51,7 @@ export class Requests {
     for (;;) {
       const seen = await this.ask(what, send)
       if (typeof seen !== 'string' && seen.status !== 503) return seen
-      if (performance.now() > deadlineMs) throw new Error(`${what} had no answer`)
+      if (performance.now() > deadlineMs) throw new Error(`${what} got no response in time`)
       await delay(50)
     }
   }

@@ -107,7 +107,8 @@ export const scenarios: readonly Scenario[] = [
       const startedMs = performance.now()
       await eventually(CLUSTER_TIMEOUT_MS, async () => {
         const role = await replica?.ask('ROLE')
-        if (!Array.isArray(role) || role[0] !== 'master') throw new Error('it has not taken over')
+        if (!Array.isArray(role) || role[0] !== 'master')
+          throw new Error('the replica has not taken over')
         const info = String(await replica?.ask('CLUSTER', 'INFO'))
         if (!info.includes('cluster_state:ok')) throw new Error(info)
       })

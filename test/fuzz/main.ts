@@ -148,7 +148,8 @@ function report(
 ): void {
   const counted = [...statuses].sort().map(([status, count]) => `${status}: ${count}`)
   say(`${sent} requests, seed ${seed}; ${counted.join(', ')}`)
-  if (sent < wanted) say(`${wanted - sent} were not sent: the time was over, or too much was found`)
+  if (sent < wanted)
+    say(`${wanted - sent} were not sent: the time limit passed, or the run had too many findings`)
   for (const finding of findings) say(`- ${finding}`)
   say(findings.length === 0 ? 'nothing found' : `${findings.length} found`)
   if (findings.length > 0) process.exitCode = 1

@@ -25,7 +25,7 @@ export async function startTarget(hearLine: (line: string) => void) {
       service.signal('SIGUSR2')
       return await eventually(10_000, async () => {
         const [line] = said
-        if (line === undefined) throw new Error('it did not say its memory')
+        if (line === undefined) throw new Error('the service did not report its memory')
         const [, heapBytes = 0, rssBytes = 0] = line.split(' ').map(Number)
         return { heapBytes, rssBytes }
       })

@@ -64,7 +64,7 @@ async function judge(tree: string, mutant: Mutant, sound: Map<string, boolean>):
   const file = join(tree, mutant.file)
   const source = readFileSync(file, 'utf8')
   if (source.split(mutant.text).length !== 2) {
-    throw new Error(`${mutant.file} does not have exactly once: ${mutant.text}`)
+    throw new Error(`${mutant.file} must contain this text exactly once: ${mutant.text}`)
   }
   for (const test of mutant.tests) {
     if (!sound.has(test)) sound.set(test, await passesInTwo(tree, test))

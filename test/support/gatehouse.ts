@@ -86,7 +86,10 @@ export async function startService(setup: ServiceSetup = {}) {
     await openGatehouse(config, logger, {
       ...(setup.now && { now: setup.now }),
       // The default configuration admits documents of real hosts, but tests must not send requests to other machines.
-      fetch: setup.fetch ?? ((input) => Promise.reject(new Error(`a test asks for ${input}`))),
+      fetch:
+        setup.fetch ??
+        ((input) =>
+          Promise.reject(new Error(`a test requests ${input}; give the service a \`fetch\``))),
       ...(setup.watchers && { watchers: setup.watchers }),
     }),
   )

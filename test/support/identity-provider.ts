@@ -32,7 +32,7 @@ export async function follow(person: Person, start: URL, init: RequestInit = {})
     }
     ;[url, sent] = [target, {}]
   }
-  throw new Error(`${start} redirects for ever`)
+  throw new Error(`${start} redirects in a loop`)
 }
 
 type Page = Awaited<ReturnType<typeof follow>>

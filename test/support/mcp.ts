@@ -77,7 +77,7 @@ export function answerIn(answer: object): Json {
 export async function problemOf(url: string, name: string, calling: Calling = {}): Promise<string> {
   const { status, body } = await callTool(url, name, calling)
   if (status !== 200 || body.result?.isError !== true) {
-    throw new Error(`${name} did not complain: ${status} ${JSON.stringify(body)}`)
+    throw new Error(`${name} did not return an error: ${status} ${JSON.stringify(body)}`)
   }
   return body.result.content[0].text
 }

@@ -14,7 +14,7 @@ export function responseValidator(document: object) {
   return (path: string, method: string, answer: Answer): string[] => {
     const { status, text, body } = answer
     const found = follow(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
-    if (!found) return ['it is not described']
+    if (!found) return ['the response is not described']
 
     const problems = headerProblems(document, found, answer)
     const content = found.value['content'] as Node | undefined

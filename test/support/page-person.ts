@@ -41,7 +41,7 @@ export function makePagePerson(url: string | (() => string), answers: Answers) {
         : target
       init = {}
     }
-    throw new Error(`${path} redirects for ever`)
+    throw new Error(`${path} redirects in a loop`)
   }
 
   const send = async (page: Seen, action: string, typed: Typed = {}) => {

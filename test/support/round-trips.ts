@@ -229,7 +229,7 @@ class Depth {
     const end = () => {
       this.deepest = Math.max(this.deepest, depth)
     }
-    if (!(call instanceof Promise)) throw new Error('the driver is used with promises')
+    if (!(call instanceof Promise)) throw new Error('the driver must return a promise')
     call.then(end, end)
     return call
   }

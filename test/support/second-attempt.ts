@@ -22,6 +22,6 @@ export function mochaGlobalSetup(this: Mocha.Runner): void {
 
 export function mochaGlobalTeardown(): void {
   if (passedLater.length === 0) return
-  process.stdout.write('\n  Passed at a later attempt, because of a busy machine or of a race:\n')
+  process.stdout.write('\n  Passed at a later attempt, because of a busy machine or a race:\n')
   for (const title of passedLater) process.stdout.write(`    - ${title}\n`)
 }

@@ -60,8 +60,8 @@ describe('npm run token', () => {
   })
 
   for (const [options, problem] of [
-    [['--account', 'nobody@x.example'], 'none of the demo people'],
-    [['--as', 'visitor'], '--as takes member or operator'],
+    [['--account', 'nobody@x.example'], 'not a demo account'],
+    [['--as', 'visitor'], '--as must be member or operator'],
     [['--as', 'operator', '--account', 'sam@northlight.example'], 'access_denied'],
     [['--client', 'unknown'], 'invalid_client'],
     [['--password', 'wrong'], 'password is wrong'],

@@ -55,7 +55,7 @@ export function makeHeadlessPerson(answers: Answers) {
           ;[url, init] = fillIn(await response.text(), url, answers)
         }
       }
-      throw new Error('the sign-in did not come to an end')
+      throw new Error(`the sign-in did not end within ${STEPS_MAX} pages and redirects`)
     },
   }
 }
@@ -72,11 +72,12 @@ function leavesFor(redirectUri: string, target: URL): boolean {
 }
 
 function fillIn(page: string, url: URL, answers: Answers): [URL, RequestInit] {
-  if (page.includes('id="error-page"')) throw new Error(`the service says: ${textOf(page)}`)
+  if (page.includes('id="error-page"'))
+    throw new Error(`the service shows an error page: ${textOf(page)}`)
   if (page.includes('id="login-problem"')) throw new Error('the account or its password is wrong')
   const refusing = answers.refuse === true && page.includes('id="consent-page"')
   const form = formsOf(page).find(({ id }) => (id === 'refusal') === refusing)
-  if (!form) throw new Error(`no form to fill in at ${url.pathname}`)
+  if (!form) throw new Error(`the page ${url.pathname} has no form to fill in`)
   const fields = new URLSearchParams(form.hidden)
   if (page.includes('name="password"')) {
     fields.set('login', answers.login)

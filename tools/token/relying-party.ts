@@ -76,9 +76,10 @@ async function discover(baseUrl: string): Promise<AuthorizationServer> {
   try {
     response = await discoveryRequest(new URL(baseUrl), insecure)
   } catch (cause) {
-    throw new Error(`no service answers at ${baseUrl}: start one with npm start`, { cause })
+    throw new Error(`no service responds at ${baseUrl}; start one with npm start`, { cause })
   }
-  if (!response.ok) throw new Error(`discovery at ${baseUrl} answered ${response.status}`)
+  if (!response.ok)
+    throw new Error(`discovery at ${baseUrl} failed with ${response.status}; check --base-url`)
   const { issuer } = (await response.clone().json()) as AuthorizationServer
   if (issuer !== baseUrl) {
     throw new Error(`the issuer of the service at ${baseUrl} is ${issuer}; use that URL`)

@@ -62,7 +62,7 @@ const roles = {
 /** Returns the defaults of a role. @throws Error for an unknown role */
 function readRole(word: string) {
   if (word === 'member' || word === 'operator') return roles[word]
-  throw new Error(`--as takes member or operator, not ${word}`)
+  throw new Error(`--as must be member or operator, not ${word}`)
 }
 
 /** Sample queries by scope. The first query that the token allows is used. */
@@ -121,7 +121,7 @@ async function accountOf(
   const folder = new URL('../../config/demo', import.meta.url).pathname
   const known = demoPeople(await readDemo(folder)).find((row) => row.login === login)
   if (known) return { login, password: known.password }
-  throw new Error(`${login} is none of the demo people: give --password`)
+  throw new Error(`${login} is not a demo account; add --password`)
 }
 
 /** Formats the tokens for the terminal, with a sample request to paste. */
