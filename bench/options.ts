@@ -27,7 +27,7 @@ export interface Options {
   readonly starts: number
   /** Replaces `seconds` for growth. Longer, because the service writes usage only every three seconds. */
   readonly growthSeconds: number
-  /** The numbers of grants for growth. The others are compared with the first. */
+  /** The numbers of grants for growth. The figures of each are compared with those of the first. */
   readonly growthSizes: readonly number[]
   /** The number of lines to import while the service runs. */
   readonly importLines: number

@@ -17,7 +17,7 @@ import { type RedisServer, startRedis } from '../test/support/redis.ts'
 import { type Cores, pinned } from './cores.ts'
 import type { Storage } from './options.ts'
 
-/** The stores of all servers. Each server has its own database and its own Redis database. */
+/** The stores of all servers. Each service has its own database. The bare engine has its own Redis server. */
 export interface Stores extends AsyncDisposable {
   readonly postgres: PostgresServer
   readonly redis: RedisServer

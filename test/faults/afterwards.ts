@@ -39,7 +39,7 @@ async function checkFamily(family: Family, ledger: Ledger, requests: Requests) {
   ledger.refreshed(family, { used, issued, sentAtMs, nowMs: performance.now() })
 }
 
-/** Replays a used code of the grant if its index is odd and it has one, otherwise a used refresh token. */
+/** Replays a used refresh token of the grant, or a used code if the index of the grant is odd and a code was used. */
 async function replayAt(
   grant: number,
   families: readonly Family[],

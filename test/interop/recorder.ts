@@ -47,7 +47,7 @@ export async function startRecorder() {
       outgoing.destroy()
     }
   })
-  // The same as in the service. With a shorter timeout, some connections would close during a request.
+  // As in the service. With a shorter timeout, some connections would close during a request.
   server.keepAliveTimeout = 65_000
   return {
     ...(await listen(server)),

@@ -90,7 +90,7 @@ async function passesInTwo(tree: string, test: string): Promise<boolean> {
   return (await passes(tree, test)) || (await passes(tree, test))
 }
 
-/** Whether a test file passes. A mutant that hangs it is killed, too. */
+/** Whether a test file passes in time. A mutant with which it hangs counts as killed. */
 async function passes(tree: string, test: string): Promise<boolean> {
   const require = '--require test/support/expect.ts'
   const words = `--exit --no-package ${require} --bail --timeout 60000 --reporter dot`.split(' ')

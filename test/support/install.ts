@@ -55,7 +55,7 @@ function folderOf(label: string): string {
   return join(cacheFolder, label.replace(/[^\w.-]+/g, '_'))
 }
 
-/** Installs a package with its dependencies, or finds it in the cache. Runs no scripts. */
+/** Installs a package with its dependencies, or finds it in the cache. Runs no scripts of packages from npm and PyPI. */
 async function installInto(
   folder: string,
   wanted: Package,

@@ -13,7 +13,7 @@ export function withoutLimits(policy: ServicePolicy): ServicePolicy {
   return widened(policy, WIDE)
 }
 
-/** Also lifts all other limits of `signIn`, which no configuration file can lift. */
+/** Like `withoutLimits`, but also without all other limits of `signIn`, which no configuration file can lift. */
 export function withoutAnyLimit(policy: ServicePolicy): ServicePolicy {
   return widened(policy, { ...WIDE, signIn: 100_000_000 })
 }

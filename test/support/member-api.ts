@@ -69,7 +69,7 @@ const CAMPUS_NOW = Date.UTC(2026, 0, 15, 12)
 
 const { memberApi: limits } = readConfig({}, configFolder).service
 
-/** Creates a Member API that tests call without HTTP, on this database. */
+/** Creates a Member API on `database`, which tests call without HTTP. */
 export function memberApiOver(database: Database, now: () => number = Date.now) {
   const parts = {
     data: makeViewerData(database, now),

@@ -220,7 +220,7 @@ export async function startBalancer(added: Readonly<Record<string, string>> = {}
     outgoing.on('close', () => forwarded.destroy())
     incoming.pipe(forwarded)
   })
-  // The same as in the service: a shorter timeout could close a connection during a request.
+  // As in the service, because a shorter timeout could close a connection during a request.
   server.keepAliveTimeout = 65_000
   return {
     /** The public address, which is the BASE_URL of all processes behind it. */
