@@ -126,8 +126,8 @@ function changeOf({ last: now, before }: Weeks): Html {
 const MANY_REFUSALS = 10
 
 /**
- * Compares the refusals of two weeks. Returns undefined if they did not increase; `rose` if there are at least
- * MANY_REFUSALS and twice as many as before, so they need attention; otherwise `usual`.
+ * Compares the refusals of two weeks. Returns `rose` if there are at least MANY_REFUSALS and twice as many as before,
+ * so they need attention. Returns `usual` for a smaller rise, and undefined if the refusals did not increase.
  */
 export function judgeRefusals(last: number, before: number): 'rose' | 'usual' | undefined {
   if (last <= before) return undefined

@@ -170,7 +170,7 @@ export const catalogues = new Map<string, Readonly<Record<string, string>>>([['e
 const messages = new Map<string, IntlMessageFormat>()
 const dateFormats = new Map<string, Intl.DateTimeFormat>()
 
-/** Reads catalogues and parses messages on first use, because most processes show few pages in few languages. */
+/** Parses messages on first use, and then reads catalogues other than English. Most processes show few of them. */
 function messageOf(id: TextId, language: string): IntlMessageFormat {
   return cached(messages, `${language} ${id}`, () => {
     const { IntlMessageFormat: Message } =

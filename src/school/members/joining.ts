@@ -62,8 +62,8 @@ export function makeJoining(ports: JoiningPorts) {
     /**
      * Grants the roles that a link offers, and creates the account if it is new. Uses up the link if the person joins.
      *
-     * @returns `gone` if the link no longer works, `taken` if its address no longer belongs to `joiner`, for example
-     * because an account with this address was created in the meantime
+     * @returns `gone` if the link no longer works, or `taken` if its address no longer belongs to `joiner`. For example,
+     * an account with this address was created in the meantime.
      */
     async accept({ link }: Joining, joiner: Joiner, caller: Caller): Promise<Outcome> {
       const nowMs = now()
@@ -112,8 +112,8 @@ export async function joinSite(
 }
 
 /**
- * Reads the site and roles of a link, the suggested name for a new account, and the id of the account with the address,
- * if any. Returns undefined if the site is gone, or joining is no longer permitted.
+ * Reads the site and roles of a link, the suggested name of a new account, and the id of an account with the address.
+ * Returns undefined if the site is gone, or joining is no longer permitted.
  */
 async function read(kysely: Kysely<Schema>, link: OneTimeLink) {
   const site = await kysely

@@ -114,7 +114,7 @@ const COUNTED_MAX = 1000
 
 /**
  * Finds people by the beginnings of words of their names and addresses. At a large site, reads the people with the
- * rarest word in the order of an index that also contains their other words, and looks up the role of each person.
+ * rarest word in index order, and looks up the role of each. The index also contains their other words.
  */
 function searchPeople(database: Database, question: PeopleQuestion, text: string) {
   const { kysely } = database
