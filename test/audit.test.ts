@@ -171,12 +171,13 @@ withDatabases('the audit trail', (open) => {
     expect(dropped).to.include({ times: 7 })
   })
 
-  it('is listed by time, and in complete pages although many events have the same time', async () => {
+  it('is listed by site, client, action, person and time, and in complete pages although many events have the same time', async () => {
     const nowMs = 1_800_000_000_000
     const trail = trailOf(database(), () => nowMs)
     for (let i = 0; i < 50; i += 1) {
       const siteId = i % 2 === 0 ? 'north' : 'south'
-      trail.noteEvent({ action: 'authorization.given', siteId, reason: `why ${i}` })
+      const clientId = `client-${i % 5}`
+      trail.noteEvent({ action: 'authorization.given', siteId, clientId, reason: `why ${i}` })
     }
     await trail.flush()
     const ids: string[] = []
@@ -189,6 +190,9 @@ withDatabases('the audit trail', (open) => {
     expect(new Set(ids)).to.have.property('size', ids.length).and.equal(25)
     const count = async (filter: Parameters<typeof findEvents>[1]) =>
       (await findEvents(database(), filter).execute()).length
+    expect(await count({ siteId: 'north', clientId: 'client-0' })).to.equal(5)
+    expect(await count({ action: 'sign_in.success' })).to.equal(0)
+    expect(await count({ personId: 'per_olivia' })).to.equal(0)
     expect(await count({ fromMs: nowMs + 1 })).to.equal(0)
     expect(await count({ untilMs: nowMs })).to.equal(0)
     expect(await count({ fromMs: nowMs, untilMs: nowMs + 1 })).to.equal(50)

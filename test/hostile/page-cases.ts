@@ -91,6 +91,7 @@ const toSignIn = 'to /oauth/authorize'
 
 const markup = `/signed-in?error=${encodeURIComponent('<script>alert(1)</script>')}`
 const unasked = '/signed-in?code=x&state=x'
+const forgedSignIn = { Cookie: `gatehouse_sign_in=${'A'.repeat(80)}` }
 const withReturnUrls = '/account?returnTo=https://evil.example/&next=//evil.example'
 const foreign = 'https://evil.example'
 const repeatState: Change = (it) => it.append('state', it.get('state') ?? '')
@@ -145,6 +146,7 @@ const passages: readonly Row[] = [
   opens([3321, 'sign-out with an unsigned hint'], invalidRequest, [
     `${paths.endSession}?id_token_hint=${btoa('{"alg":"none"}')}.${btoa('{"sub":"per_sam"}')}.`,
   ]),
+  opens([3324, 'sign-in response with a forged cookie'], invalidRequest, [unasked], forgedSignIn),
   row(3322, 'sign-out confirmation without a request', invalidRequest, async ({ url }) => {
     const typed = { xsrf: 'x', logout: 'yes' }
     return await postForm(`${url}${paths.endSession}/confirm`, typed, { Accept: 'text/html' })
