@@ -57,5 +57,5 @@ export function describeMachine(cores: Cores | undefined): string {
   const machine = `${cpus().length} cores of ${first?.model.trim() ?? 'an unknown processor'}, ${gib} GiB`
   return cores
     ? `${machine}; the server on core ${cores.server}, load and stores on core ${cores.others}`
-    : `${machine}; nothing is pinned to a core, because there is no taskset or one core only`
+    : `${machine}; no process is pinned to a core, because taskset is missing or there is only one core`
 }

@@ -70,7 +70,7 @@ async function signInOnce(place: Variables, cores: Cores | undefined): Promise<s
   return access_token
 }
 
-/** Remembers the current refresh token of each family. No two connections use the same family. */
+/** Remembers the current refresh token of each family that a connection used. No connections share a family. */
 function copiesOf({ tokens }: Filled, size: number): Copies {
   const begun = new Map<number, Chain>()
   return {

@@ -45,7 +45,7 @@ export function programFile(name: string): string {
 
 export const SECRET = 'only-for-the-bench-only-for-the-bench-only'
 
-/** Writes the default configuration without request limits. */
+/** Writes the default configuration without request limits, and returns its folder. */
 const wideLimits = (): string => configWith(withoutLimits)
 
 /**

@@ -34,7 +34,7 @@ export interface PlanRun {
   readonly planId: string | undefined
   readonly modules: readonly ModuleRun[]
   readonly seconds: number
-  /** Why the run ended before its last module. */
+  /** Why the run did not start, or ended before its last module. */
   readonly problem?: string
 }
 

@@ -72,7 +72,7 @@ async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promi
     desk.note(`\nThe answer: ${said}`)
     if (said.includes('/upload/')) await sendFile(desk, uploadLink.exec(said)?.[0] ?? 'no link')
     const missing = way.calls.find(({ answers }) => !said.includes(answers))
-    if (missing) problem = `no answer of ${missing.tool}`
+    if (missing) problem = `the result of ${missing.tool} lacks the expected text`
     else if (desk.opened.length === 0) problem = 'reached the tool without a sign-in'
   } catch (error) {
     problem = error instanceof Error ? error.message : String(error)

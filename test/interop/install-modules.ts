@@ -25,12 +25,12 @@ export async function installModules(
   const options = { signal, timeout: DOWNLOAD_TIMEOUT_MS }
   switch (modules.registry) {
     case 'go':
-      return await attempt('go', 'no Go is installed here', async () => {
+      return await attempt('go', 'Go is not installed here', async () => {
         await run('go', ['mod', 'download'], { ...options, cwd: source })
         return makeFolder('go-programs')
       })
     case 'crates':
-      return await attempt('cargo', 'no Rust is installed here', async () => {
+      return await attempt('cargo', 'Rust is not installed here', async () => {
         const folder = makeFolder('rust-programs')
         // Takes minutes, but only once: the build stays in the folder.
         cpSync(source, folder, { recursive: true })
@@ -38,7 +38,7 @@ export async function installModules(
         return folder
       })
     case 'maven':
-      return await attempt('mvn', 'no Maven is installed here', async () => {
+      return await attempt('mvn', 'Maven is not installed here', async () => {
         const folder = makeFolder(`spring-boot-${modules.springBoot}`)
         cpSync(source, folder, { recursive: true })
         const version = `-Dspring-boot.version=${modules.springBoot}`

@@ -13,7 +13,7 @@ export interface Expected {
   readonly status: number
   readonly challenge?: string
   readonly body: object | string
-  /** `Access-Control-Allow-Origin`, if it is not `*`. */
+  /** The value of `Access-Control-Allow-Origin`, by default `*`; null if it must be absent. */
   readonly open?: string | null
 }
 

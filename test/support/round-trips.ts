@@ -158,8 +158,9 @@ async function codesOf(url: string, count: number): Promise<string[]> {
 }
 
 /**
- * Matches statements that may run at any time: reading the clock of the database every ten seconds (src/platform/store/clock.ts),
- * storing a new password hash after a first sign-in, and setting the timeout of a new connection.
+ * Matches statements that may run at any time: reading the clock of the database every ten seconds
+ * (src/platform/store/clock.ts), storing a new password hash after a first sign-in, and setting the timeout of a new
+ * connection.
  */
 const isBackground = /clock_timestamp|^update "person" set "password_hash"|^set statement_timeout/
 

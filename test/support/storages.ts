@@ -64,6 +64,6 @@ export function sharedDemo() {
 /** Creates a database with the demo campus. Returns the variables for a service that uses it. */
 export async function postgresWithDemo(file: string) {
   const server = await sharedPostgres(file)
-  // The service accepts demo data in a reachable database only with DEMO_DATA, and has no folder for a secret.
+  // With DATABASE_URL, the service serves the demo campus only with DEMO_DATA, and requires a SECRET.
   return { DATABASE_URL: await server.createDatabase('demo'), DEMO_DATA: 'on', SECRET }
 }
