@@ -15,8 +15,8 @@ const PREPARED_PER_SECOND = 300
 const ROWS_MAX = 40
 
 /**
- * Runs one operation on each storage under the profiler of Node.js. Writes a folder of profiles for each storage, and returns the time
- * of a request by file or package.
+ * Runs one operation on each storage under the profiler of Node.js. Writes a folder of profiles for each storage, and
+ * returns the time of a request by file or package.
  */
 export async function profile(
   stores: Stores,

@@ -80,7 +80,7 @@ function of(
   return { name, package: { registry, name: module, version, with: others }, callback }
 }
 
-/** Describes a program to build from a folder of `drivers`. Its go.mod, Cargo.toml or pom.xml must name the same version. */
+/** Describes a program to build from a folder of `drivers`, whose go.mod, Cargo.toml or pom.xml names the same version. */
 function built(name: string, registry: Package['registry'], pinned: string, folder: string) {
   const source = join(import.meta.dirname, 'drivers', folder)
   const others = of(name, pinned)

@@ -20,7 +20,7 @@ export interface Way {
 
 const id = 'crs_portrait'
 
-/** An operator creates a member's client; an operator's client registers itself (specification, Client registration). */
+/** An operator creates a member's client. An operator's client registers itself (specification, Client registration). */
 export const ways: Readonly<Record<WayName, Way>> = {
   member: {
     ...{ name: 'member', path: paths.mcpMember, person: sam },

@@ -17,7 +17,7 @@ const addresses = [...Object.values(pages), ...Object.values(enginePages)]
 
 const sites = 'open-kitchen open-kitchen sit_open_kitchen northlight constructor ..'.split(' ')
 
-/** Returns a request to a page or form, with or without a session. The member sends no valid form, because it may end the session. */
+/** Returns a request to a page or form. A member sends no valid form, because a form may end the session. */
 export function pageRequest(chance: Chance): FuzzRequest {
   if (chance.is(0.25)) return interactionRequest(chance)
   const pattern = chance.pick(addresses)

@@ -15,7 +15,7 @@ interface Sitting {
   readonly appUrl: string
   readonly person: Answers
   readonly signal: AbortSignal
-  /** Collects the console messages of the pages. */
+  /** Collects the errors and warnings of the pages. */
   readonly complaints: string[]
 }
 

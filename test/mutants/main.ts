@@ -1,4 +1,4 @@
-/** `npm run test:mutants`: fails for a surviving mutant without an explanation, and for a killed one with an explanation. */
+/** `npm run test:mutants`: fails for a mutant that survives without an explanation, or is killed despite one. */
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -148,7 +148,7 @@ async function newSecond(): Promise<void> {
   )
 }
 
-/** Returns the cookies that a browser sends to a path, even at another port. */
+/** Returns the cookies that a browser sends to a path. They do not depend on the port. */
 async function cookieOf(open: (address: URL) => Promise<unknown>, path: string): Promise<string> {
   let cookie = ''
   await using thief = await serve(({ headers }, response) => {

@@ -251,7 +251,7 @@ async function prepare(url: string) {
   return { tokens: await obtainTokens(url), code: await obtainCode(url), openPage }
 }
 
-/** Expects that tokens can be checked, refreshed and revoked without Redis, because they are in the database (decision 13). */
+/** Expects that tokens in use need no Redis, because they are in the database (decision 13). */
 async function expectTokensInUse(url: string, tokens: ObtainedTokens): Promise<void> {
   expect((await userinfo(url, tokens.accessToken)).status).to.equal(200)
   expect((await introspect(url, tokens.accessToken)).body.active).to.equal(true)

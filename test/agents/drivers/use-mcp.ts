@@ -30,7 +30,7 @@ if (location.pathname === '/callback') onMcpAuthorization()
 else createRoot(document.body).render(createElement(Application))
 `
 
-/** Runs in Chromium, so it also tests CORS. */
+/** Drives use-mcp in Chromium, which also tests CORS. */
 export const driveUseMcp: Drive = async ({
   way,
   address,
