@@ -113,7 +113,7 @@ export const linksOf = async ({ kysely }: RunningService) =>
 
 export const ISSUER = 'https://id.acme.example'
 
-/** Creates a `fetch` that responds like identity providers, whatever their URL. `says` falsifies their responses. */
+/** Returns a `fetch` that responds like an identity provider at every URL, and methods that falsify its responses. */
 export async function makeLyingProviders() {
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
   let lie: Lie = {}

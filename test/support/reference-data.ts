@@ -60,7 +60,7 @@ export const caseNumbers: readonly number[] = hostileCases.flatMap(({ rows }) =>
   rows.map(([number]) => Number(number)),
 )
 
-/** Errors of our own code (function, status, error, condition, advice), of endpoints, and of protected resources. */
+/** Three tables: errors of our own code (columns: function, status, error, condition, advice), of endpoints, and of protected resources. */
 export const errorTables = readTables('errors.txt')
 
 const [requestLimits, sizes] = readTables('limits.txt')

@@ -9,7 +9,7 @@ import type { RelyingParty, Tokens } from './relying-party.ts'
 
 const CALLBACK_PATH = '/callback'
 
-/** The default redirect URI. Nothing listens there: the response is read from the redirect, or another port is used. */
+/** The default redirect URI. No server listens there: a sign-in without a browser reads the response from the redirect. */
 export const loopbackRedirect: string = `http://${loopbackAddress}:8400${CALLBACK_PATH}`
 
 const SIGN_IN_TIMEOUT_MS = 5 * 60_000

@@ -98,7 +98,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'PBKDF2',
     examples: ['$pbkdf2-sha256$i=600000$salt$hash', 'pbkdf2_sha256$1000000$salt$hash'],
     from: 'passlib, Django and others; with SHA-1, SHA-256 or SHA-512',
-    limit: `${PBKDF2_ITERATIONS_MAX} iterations for each digest in the hash`,
+    limit: `${PBKDF2_ITERATIONS_MAX} iterations, divided by the number of digests in the hash`,
     pattern:
       /^(?:\$pbkdf2(?:-(?<digest>sha1|sha256|sha512))?\$(?:i=)?(?<i>\d{1,9})(?:,l=(?<length>\d{1,3}))?\$(?<salt>[\w+/.]+)|pbkdf2_(?<digest>sha1|sha256)\$(?<i>\d{1,9})\$(?<text>[!-#%-~]+))\$(?<hash>[\w+/.]+={0,2})$/,
     read: readPbkdf2,

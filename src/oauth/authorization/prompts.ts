@@ -22,7 +22,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   for (const check of [...loginChecks(), ...assuranceChecks(dependencies)]) login?.checks.add(check)
 
   login?.checks.add(
-    new Check('other_site', 'the session is for another site', 'login_required', async (ctx) => {
+    new Check('other_site', 'the session is not for this site', 'login_required', async (ctx) => {
       const from = siteOfSession(ctx.oidc)
       const { origin, siteId } = ctx.oidc.client ? factsOf(ctx.oidc.client) : {}
       // Our own pages check the site themselves, because the request does not name the page.

@@ -12,8 +12,8 @@ export function shownUri(sent: string): string {
 
 /**
  * Explains how a redirect URI differs from the most similar registered one. Show the explanation only to the operator
- * of the client, because it contains a registered URI. For a URI on an unrelated host, the explanation contains only
- * the scheme and host, so callers cannot write arbitrary text into the log.
+ * of the client, because it contains a registered URI. Of a URI on an unrelated host, the explanation quotes only the
+ * scheme and host, so clients cannot write arbitrary text into the log.
  */
 export function explainRedirect(
   sent: string,

@@ -54,7 +54,7 @@ export function makePromptPages(dependencies: InteractionPorts) {
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
       const page = {
         ...ways,
-        // This text does not reveal whether the account exists.
+        // This text does not reveal whether the address has an account.
         note: link && text('signIn.link', { name: link.provider.name, email: link.email }),
         recoverHref: `${pages.recover}?${wayBack(ctx, uid)}`,
         confirms: isAgain && person?.email === loginHint,

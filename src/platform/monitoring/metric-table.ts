@@ -190,7 +190,7 @@ const metrics = {
   },
   gatehouse_signing_key_made_timestamp_seconds: {
     type: 'gauge',
-    help: 'Creation time of the current signing key, for id_tokens (tokens), or for forwarded requests and password checks (upstreams).',
+    help: 'Creation time of the current signing key: tokens for id_tokens and logout tokens, upstreams for forwarded requests and password checks.',
     labels: { use: ['tokens', 'upstreams'] },
     ofHost: 'max',
   },

@@ -108,9 +108,9 @@ function refuseProxy(ctx: Context, reason: string): void {
 }
 
 /**
- * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. At a path below
- * `forwardAuthFor`, the path and query are those of the guarded request. The caller controls them, so only the header
- * counts there. A caller that sends the header can only add requirements for its own token.
+ * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. Below
+ * `forwardAuthFor`, the query is that of the guarded request. The caller controls it, so only the header counts there. A
+ * caller that sends the header can only add requirements for its own token.
  */
 function readWantedScopes(path: string, query: string, headers: readonly string[]) {
   const parameters = new URLSearchParams(path.startsWith(forwardAuthFor) ? '' : query)
