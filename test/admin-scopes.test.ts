@@ -222,7 +222,7 @@ forEachDatabase('what another site has', (start) => {
       if (!absent.includes(kind === 'mutation' ? 'NOT_FOUND' : '{"data":{'))
         others.push(`${field.name} ${place}`)
     }
-    // The logo is rejected as an argument, and unassigning is a no-op for a person who is no lecturer.
+    // An unknown logo is an invalid argument, and unassigning a person who does not teach the course is a no-op.
     expect(others).to.deep.equal([
       'updateAppearance input.logoFileId',
       'unassignLecturer input.personId',

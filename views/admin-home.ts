@@ -46,7 +46,7 @@ export interface SiteStateView {
   readonly operators: number
   readonly hasLogo: boolean
   readonly providers: readonly string[]
-  /** The number of connected clients with a metadata document that no operator has reviewed. */
+  /** The number of connected clients whose current metadata document is neither approved nor blocked. */
   readonly unreviewed: number
   /** Applications and resource servers with a secret older than a year. */
   readonly oldSecrets: readonly NamedLink[]

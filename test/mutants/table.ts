@@ -173,7 +173,7 @@ export const mutants: readonly Mutant[] = [
     'resource-server hostile/token-kind introspection-answers',
     [
       "«if (token.expiresAt * 1000 <= nowMs) return 'the token has expired'→»",
-      "return «use.kind === 'good' ? undefined : 'the refresh token was replaced or is no longer valid'→undefined»",
+      "return «use.kind === 'good' ? undefined : 'the refresh token was replaced'→undefined»",
       'return «unbound→true»\n    ? undefined',
       "«if (token.audience !== undefined) return 'the token was issued for another origin'→»",
       'if (token.audience «=== audience→!== ""») return',

@@ -193,8 +193,8 @@ export const operatorTools: readonly Tool[] = [
       returns: 'roles { role since }',
     },
     remove_member:
-      'Removes all roles of a person (for some, use set_member_roles). Access ends at once. Purchases are ' +
-      'kept in case the person joins again.',
+      'Removes all roles of a person (to keep some, use set_member_roles). Access ends at once. Purchases ' +
+      'are kept in case the person joins again.',
   }),
   ...readBoth('students', {
     noun: 'student',

@@ -65,7 +65,7 @@ const signIn = defineTool({
   async run({ change }, call) {
     if (!call.caller && change !== undefined) {
       throw new ToolProblem(
-        'The argument change is for operators. Call sign_in with as: "operator" and the areas.',
+        'The argument change is for operators. Call sign_in with as: "operator", or without change.',
       )
     }
     const caller = signedInCaller(call)
@@ -149,6 +149,6 @@ function nextStepOf(caller: AccessToken): string {
       : ''
   return opens(caller, 'operator')
     ? `List the tools again: the list now includes the operator tools that your scopes allow. ${RECONNECT}${more}`
-    : 'This token gives access only to the public tools. Call sign_in with as: "member" for purchases at a site, ' +
-        `or with as: "operator" to run a site; or connect to ${paths.mcpMember} or ${paths.mcpAdmin}.`
+    : 'This token gives access only to the public tools. For purchases at a site, call sign_in with as: "member" or ' +
+        `connect to ${paths.mcpMember}. To run a site, call it with as: "operator" or connect to ${paths.mcpAdmin}.`
 }

@@ -12,7 +12,7 @@ type Derived = Readonly<Record<'salt' | 'expected', Buffer>>
 type Encoded = Readonly<Record<'salt' | 'expected', string>>
 type Cost = Readonly<Record<'N' | 'r' | 'p', number>>
 
-/** The cost of new hashes: 19 MiB and two passes, OWASP's first choice. */
+/** The cost of new hashes: 19 MiB and two passes, the minimum that OWASP recommends. */
 export const OWN_COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
 export const CRYPT_ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

@@ -20,10 +20,10 @@ const defaultStandIn =
 
 /**
  * Creates the functions that hash and verify passwords in low-priority threads. New hashes use Argon2id with 19 MiB and
- * two passes (OWASP's first choice). By default, one of several cores stays free for requests. Throws TooManyHashes if
- * the queue is full.
+ * two passes, as OWASP recommends at least. On a host with several cores, one stays free for requests by default. Both
+ * functions throw TooManyHashes if the queue is full.
  *
- * @param processes the number of processes on this host that share `parallelHashesMax`; each runs at least one hash
+ * @param processes the number of processes on this host that share `parallelHashesMax`; the share of each is at least 1
  * @param firebaseSignerKey the signer key of a Firebase project, in base64; without it, no hash of Firebase matches
  */
 export function makePasswords(

@@ -190,7 +190,7 @@ const metrics = {
   },
   gatehouse_signing_key_made_timestamp_seconds: {
     type: 'gauge',
-    help: 'Creation time of the current signing key: tokens for id_tokens and logout tokens, upstreams for forwarded requests and password checks.',
+    help: 'Creation time of the current signing key. tokens: signs id_tokens and logout tokens. upstreams: signs forwarded requests and password checks.',
     labels: { use: ['tokens', 'upstreams'] },
     ofHost: 'max',
   },

@@ -93,7 +93,8 @@ function reasonAgainst(token: AccessToken | RefreshToken, judging: Judging): str
 
 function problemOfUse(token: RefreshToken, judging: Judging): string | undefined {
   const use = judgeGeneration(token, judging)
-  return use.kind === 'good' ? undefined : 'the refresh token was replaced or is no longer valid'
+  if (use.kind === 'lost') return use.reason
+  return use.kind === 'good' ? undefined : 'the refresh token was replaced'
 }
 
 function problemOfAudience(token: AccessToken, { audience, unbound }: Judging): string | undefined {

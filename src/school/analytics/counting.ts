@@ -72,7 +72,7 @@ export function addTo<Key extends string | number>(
   return tally
 }
 
-/** Returns the SQL for the day number of a time column. The divisor is a literal, so a query can group by the day. */
+/** Returns the SQL for the day number of a time column. The divisor is a literal, so that PostgreSQL can group by it. */
 export function dayOfColumn(column: string): RawBuilder<number> {
   return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
 }
