@@ -56,7 +56,7 @@ describe('the gatehouse command', () => {
 
   it('reports the problems of the configuration as a start does', async () => {
     expect(await gatehouse(['keys', 'list'], { PORT: 'x', DATABASE_URL: 'mysql://x/y' }, 1))
-      .to.include('PORT must be a number')
+      .to.include('PORT must be a whole number')
       .and.include('DATABASE_URL must be a postgres:// URL')
   })
 })
