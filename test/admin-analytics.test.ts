@@ -143,7 +143,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
   })
 })
 
-/** Stores activity in March 2015. Sam completes a course; Noor, and June who has no role at the site, one of its two lectures. */
+/** Stores activity in March 2015. Sam completes a course. Noor and June (no role at the site) complete a lecture. */
 async function happenInMarch({ kysely }: Database): Promise<void> {
   const march = (time: string) => at(`2015-03-${time}`)
   const day = Math.floor(march('02T00:00:00') / 86_400_000)
@@ -181,7 +181,7 @@ async function happenInMarch({ kysely }: Database): Promise<void> {
     await sql.raw(`insert into ${rows}`).execute(kysely)
 }
 
-/** Enrols 20,000 people at one instant: more than one statement reads, and halving the period does not help. */
+/** Enrols 20,000 people at one instant. They exceed the limit of a statement, and halving the period does not help. */
 async function enrolTwentyThousand({ kysely }: Database, purchasedAt: number): Promise<void> {
   const digits = sql.raw(Array.from({ length: 10 }, (_, i) => `select ${i} i`).join(' union all '))
   const numbers = sql`with digit as (${digits}), number as (

@@ -94,7 +94,7 @@ describe('the assurance that an authorization request requires', () => {
     ]) {
       expect(await afterPassword(fields), JSON.stringify(fields)).to.equal(unmet)
     }
-    // No person can reach an unknown value, so the service shows no page.
+    // No sign-in can satisfy an unknown acr value, so the service shows no page.
     const unknown = essential({ value: 'urn:example:retina' })
     expect(await outcome(await signedIn(), unknown)).to.equal(unmet)
     expect(await outcome(await signedIn(), { ...unknown, prompt: 'none' })).to.equal(unmet)

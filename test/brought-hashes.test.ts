@@ -56,7 +56,7 @@ withDatabases('the stand-in for accounts without a password hash', (open) => {
       const found = await Array.fromAsync({ length: 200 }, (_, n) => test(`u${n}@school.example`))
       return found.filter(Boolean).length
     }
-    // Similar addresses get unrelated stand-ins: a stand-in is not simply the hash of the next account by address.
+    // Similar addresses get unrelated stand-ins, so a stand-in is not the hash of the account with the next address.
     expect(await count(isDear)).to.be.within(50, 150)
     const differs = async (email: string) => (await isDear(email)) !== (await isDear(`${email}a`))
     expect(await count(differs)).to.be.within(50, 150)

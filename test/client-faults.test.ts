@@ -24,7 +24,7 @@ import {
   send,
 } from './support/wire.ts'
 
-/** Each test repeats a fault of a real client library. The error description must name the remedy. */
+/** The tests repeat faults of real client libraries. The error description must name the remedy. */
 describe('the error of a faulty client', () => {
   const service = sharedService({ policy: flushingSoon })
   const url = () => service().url

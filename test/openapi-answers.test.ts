@@ -63,7 +63,7 @@ async function call(method: Method, address: string, { token, headers, body }: C
   return await postJson(address, body, { headers: sent })
 }
 
-/** Returns an operator's token, the same for each scope, because an address may register only a few clients. */
+/** Returns an operator's token. Reuses it for the same scope, because an address may register only a few clients. */
 const operatorBearer = cached((url: string, scope: string) => operatorToken(url, scope))
 
 const asBrowser = { accept: 'text/html' }

@@ -8,7 +8,7 @@ import { openServer } from '../src/platform/process/server.ts'
 import { configFolder, patient } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 
-/** Serves with long storage timeouts and without limits, so that no 503 or 429 hides a race on a busy machine. */
+/** Serves with long storage timeouts and high limits, so that no 503 or 429 hides a race on a busy machine. */
 // biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
 const config = readConfig(process.env, configFolder)
 await using service = await openGatehouse(

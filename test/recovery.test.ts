@@ -61,7 +61,7 @@ describe('/recover', () => {
     const rows = await service().kysely.selectFrom('one_time_link').select('person_id').execute()
     expect(rows.map(({ person_id }) => person_id === null)).to.have.members([true, false])
     expect(mailsTo(service())).to.have.length(1)
-    // The page repeats the address as typed, not as stored, so it reveals no account.
+    // The page repeats the address as typed, not as stored, so it does not reveal whether an account has the address.
     for (const login of ['SAM@Northlight.example', 'NOBODY@Northlight.example'])
       expect((await ask(login)).sent.text).to.include(login)
   })

@@ -23,7 +23,7 @@ const codex = { client_name: 'Codex', redirect_uris: ['http://127.0.0.1:1455/cal
 describe('registration', () => {
   const service = sharedService({ policy: withoutLimits })
 
-  // test/hostile/registration-cases.ts and registration-replayed.test.ts have the other refusals.
+  // test/hostile/registration-cases.ts and registration-replayed.test.ts have further refusals.
   it('refuses a body that is not UTF-8', async () => {
     const body = Buffer.from('{"client_name":"\xe9"}', 'latin1')
     const answer = await postJson(service().url + paths.registration, body)

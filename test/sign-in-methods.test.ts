@@ -117,7 +117,7 @@ describe('the parameters of a request about the sign-in', () => {
         [{ prompt: 'none' }, 'a code'],
         [{ max_age: '600', prompt: 'none' }, 'a code'],
         [{ acr_values: acr }, 'a code'],
-        // Two factors also meet a password that is not essential.
+        // A sign-in with two factors also satisfies a preference for a password.
         [{ acr_values: PASSWORD }, codeIf(acr !== PROVIDER)],
         [essential(acr), 'a code'],
         [essential(PASSWORD), codeIf(acr === PASSWORD)],

@@ -50,7 +50,7 @@ forEachDatabase('the languages of a site', (start) => {
     await siteOf({ language: 'fr' })
     const account = await makePagePerson(running().url, sam).visit('/account')
     expect(languageOf(account.text)).to.equal('fr')
-    // The person's own choice stays, although the site does not have it.
+    // The person's own choice stays, although the site does not offer it.
     expect(account.text).to.match(/value="pt"[^>]* selected/)
     expect(account.text).to.include('value="de"')
     expect(account.text).to.not.include('value="es"')

@@ -30,7 +30,7 @@ export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 /** With these options, Redis keeps acknowledged writes when it is killed. */
 const durableRedis = ['--appendonly', 'yes', '--appendfsync', 'always']
 
-/** Starts two processes on PostgreSQL and Redis, with production settings except for limits. May throw DiskRefused. */
+/** Starts two processes on PostgreSQL and Redis, with the default policy except for limits. May throw DiskRefused. */
 export async function startDeployment(
   kind: DeploymentKind,
   files: { readonly redis: string; readonly postgres: string },

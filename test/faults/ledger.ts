@@ -8,7 +8,7 @@ export interface Family {
   readonly used: Map<string, { readonly successor: string; readonly atMs: number }>
   revoking: boolean
   revokedAtMs?: number
-  /** The outcome of its last request is unknown, and it is too late to repeat it. */
+  /** Whether a refresh was refused, or has an unknown outcome and is too late to repeat. */
   abandoned: boolean
 }
 

@@ -9,8 +9,8 @@ import type { Broken, Requests, Seen, Send } from './requests.ts'
 const PAUSE_MS = 25
 const RETRY_PAUSE_MS = 100
 /**
- * Time limits for a repetition. Later, a repeated code or refresh token would count as stolen, because its first use may
- * have been written despite a 503 (docs/how-to/operate.md).
+ * Time limits for a repetition. Later, a repeated code or refresh token may count as stolen, because its first use may
+ * have been stored despite a 503 (docs/how-to/operate.md).
  */
 const REPEAT_CODE_WITHIN_MS = 4_000
 const REPEAT_REFRESH_WITHIN_MS = 9_000
@@ -56,7 +56,7 @@ export class Load {
     }
   }
 
-  /** Sends one code to both processes at once. Only one of them may accept it. */
+  /** Sends a code to both processes at once, for up to 4 s until the outcome is clear. At most one may accept it. */
   async #exchange(own: Family[]): Promise<void> {
     const { codes, requests } = this.#parts
     const code = codes.shift()
@@ -83,7 +83,7 @@ export class Load {
     this.codesBegunAnew += 1
   }
 
-  /** Repeats a refresh until there is a response. With `twice`, sends it to both processes at once, which is a retry. */
+  /** Repeats a refresh for some seconds until it succeeds or is refused. `twice` sends it to both processes at once. */
   async #refresh(family: Family, twice: boolean): Promise<void> {
     const used = family.held
     const startedMs = performance.now()

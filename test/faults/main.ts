@@ -1,4 +1,7 @@
-/** `npm run test:faults`: breaks processes and stores under load. Fails when a token is lost or used twice. */
+/**
+ * `npm run test:faults`: breaks processes and stores under load. Fails when tokens are lost, used twice or revived, or
+ * when requests hang. Outside continuous integration, also fails for slow responses and too many failures.
+ */
 
 import { execFileSync } from 'node:child_process'
 import { loadavg } from 'node:os'
@@ -50,7 +53,7 @@ async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void
   }
 }
 
-/** Returns 10,000, or fewer if this machine allows a process fewer open files. */
+/** Returns 10,000, or fewer if this machine does not allow a process enough open files. */
 function idleConnections(): number {
   const limit = execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim()
   const allowed = limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit)

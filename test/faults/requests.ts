@@ -11,7 +11,7 @@ export type Seen = Pick<Answer, 'status' | 'body'>
 
 export type Send = (address: string) => Promise<Seen>
 
-/** Sends requests to several addresses in turn, repeats a refused one once at the next address, and records outcomes. */
+/** Sends requests to the addresses in turn, and records outcomes. Repeats a request once if a connection is refused. */
 export class Requests {
   readonly outcomes = new Map<string, number>()
   refusedOnce = 0
@@ -45,7 +45,7 @@ export class Requests {
     return seen
   }
 
-  /** Repeats a request while it breaks or gets a 503, for a bounded time. */
+  /** Repeats a request while it breaks or gets a 503. Throws after the time limit. */
   async askUntilAnswered(what: string, send: Send, forMs = 15_000): Promise<Seen> {
     const deadlineMs = performance.now() + forMs
     for (;;) {

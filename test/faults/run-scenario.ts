@@ -10,7 +10,7 @@ import type { Scenario } from './scenario-table.ts'
 
 export type Result = Awaited<ReturnType<typeof runScenario>>
 
-/** Expected outcomes of a request. Codes used twice and revoked tokens get 400 and 401. */
+/** Expected outcomes of a request. A used code gets 400, and a revoked access token gets 401. */
 const expected = /^(200|400|401|503|refused .*|reset .*)$/
 const notFailed = /^(200|400|401)$/
 

@@ -17,7 +17,7 @@ export interface Scenario {
 
 const SKEW_SECONDS = 300
 const CLUSTER_TIMEOUT_MS = 30_000
-/** More log files than PostgreSQL keeps in reserve, so that it must create a new one. */
+/** More files of the write-ahead log than PostgreSQL keeps in reserve, so that it must create a new one. */
 const LOG_FILES = 6
 
 let open: HardClients | undefined

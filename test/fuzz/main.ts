@@ -1,4 +1,4 @@
-/** `npm run test:fuzz`: fails for a 5xx, a slow response, unescaped markup, a logged secret or a leak. */
+/** `npm run test:fuzz`: fails for a 5xx, a slow or missing response, an injection, a logged secret or a memory leak. */
 
 import { Agent } from 'node:http'
 import { parseArgs } from 'node:util'

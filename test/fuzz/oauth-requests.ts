@@ -71,7 +71,7 @@ function authorization(chance: Chance): FuzzRequest {
     : opened(chance, `${paths.authorization}?${query}`, headers)
 }
 
-/** Returns the fields or the header by which a client authenticates. */
+/** Returns fields or a header with the identity of a client and, often, valid or wrong credentials. */
 function authentication(chance: Chance): { fields: Entries; headers: readonly string[] } {
   const { client_id, client_secret } = asPortal
   const odd = oddText(chance)
@@ -138,7 +138,7 @@ function userinfo(chance: Chance): FuzzRequest {
     : opened(chance, path, headers)
 }
 
-/** Returns an Authorization header, which is usually valid. */
+/** Returns an Authorization header, usually a valid one, or no header. */
 export function mostlyBearer(chance: Chance, right: string = place('memberToken')): string[] {
   if (chance.is(0.1)) return []
   if (chance.is(0.1)) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import type { FuzzRequest } from './request.ts'
 
-/** Requests that once made the service fail. Each run sends them first. */
+/** Requests that once caused a finding. Each run sends them first. */
 interface Seed {
   readonly found: string
   readonly requests: readonly FuzzRequest[]

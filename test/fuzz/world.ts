@@ -16,7 +16,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 
 const KEPT_MAX = 40
 
-/** Values that no line of the log may contain, also those of earlier sign-ins. */
+/** Values that no line of the log may contain, including those of earlier sign-ins. */
 const secrets = new Set([
   ...[SECRET, sam.password, marco.password, portal.clientSecret, resourceServer.clientSecret],
 ])

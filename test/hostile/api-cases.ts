@@ -64,7 +64,7 @@ const surrogate = (api: Api) =>
 const persisted = { extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } } }
 const unnamed = { query: 'query A { __typename }', operationName: '__proto__' }
 
-/** Expensive, malformed and misleading requests: each has a query, or a function that creates the whole body. */
+/** Expensive, malformed and misleading requests. Each has a query, or a function that creates the whole body. */
 const documents: Entries<[body: string | ((api: Api) => unknown), type?: string]> = [
   ['overlapping fields (CVE-2023-26144)', LIMIT, `{ ${many(1000, () => '__typename')} }`],
   ['nested inline fragments (GHSA-fc86-6rv6-2jpm)', LIMIT, nested],

@@ -21,7 +21,7 @@ const SIGN_IN = 'the sign-in'
 const unsigned = unsignedJwt({ sub: 'per_sam' })
 const bothAudiences = 'account:read courses:read'
 
-/** Creates a case that requests an ambiguous spelling of `resource` (RFC 8707 §2). test/resources.test.ts has more. */
+/** Creates a case with a `resource` that resembles the right one (RFC 8707 §2). test/resources.test.ts has more. */
 const ofResource = (number: number, what: string, respell: (url: string) => string): Row => [
   number,
   `resource ${what} (GHSA-p2fr-6hmx-4528)`,

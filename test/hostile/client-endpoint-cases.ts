@@ -6,12 +6,12 @@ import { basic, encode, type Fields, FORM, postForm, send } from '../support/wir
 import { type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
-/** An endpoint with client authentication, and requests that would succeed there. */
+/** An endpoint with client authentication, and well-formed requests to it. */
 interface Endpoint {
   readonly at: string
   readonly path: string
   readonly client: { readonly clientId: string; readonly clientSecret: string }
-  /** A valid request of `client`, without its authentication. */
+  /** A well-formed request of `client`, without its authentication. */
   readonly request: (world: World) => Promise<Fields>
   /** What must still work after a failed `request`, as a suffix of the expected answer. */
   readonly unharmed: string

@@ -102,7 +102,7 @@ const targetRows = [
   ...numbered(3704, targetsOfAdvisories, sendAll),
 ]
 
-/** Sends requests, and expects that no response contains the foreign host. */
+/** Sends requests, and expects that no response contains `evil.example`. */
 async function sendAll({ url }: World, requests: readonly WireRequest[]) {
   const answers = await Promise.all(requests.map(async (request) => await send(url, request)))
   for (const { headers, text } of answers)

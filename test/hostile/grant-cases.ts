@@ -51,7 +51,7 @@ const asVerifier = verifier(codeChallenge)
 const loopback = 'http://127.0.0.1/callback'
 const upperScheme = notes.redirectUri.replace('https', 'HTTPS')
 
-/** Exchanges that must fail, because a code is bound to its authorization request. */
+/** Exchanges that must fail, most of them because a code is bound to its authorization request. */
 const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
   ['by a platform (CVE-2026-28513, CVE-2026-55672)', UNUSED, { client_id: claude.clientId }],
   ['by another client with its own redirect URI (CVE-2026-28513)', UNUSED, asClaude],
@@ -108,7 +108,7 @@ const asPassword: Change = ({ refresh_token }) => ({
   ...{ grant_type: 'password', username: sam.login, password: String(refresh_token) },
 })
 
-/** Refreshes that must fail, because a refresh token is bound to its client and grant. The tokens still work afterwards. */
+/** Refreshes that must fail, for example by another client or beyond the grant. The tokens still work afterwards. */
 const refreshes: Entries<[Change]> = [
   ['by a platform (CVE-2026-55672)', GRANT, { client_id: claude.clientId }],
   ['by another, confidential client', GRANT, { client_id, client_secret }],

@@ -41,7 +41,7 @@ async function openSignIn(fields: Fields = {}) {
   return { person, page: await openPage(person, authorizeUrl(service().url, fields)) }
 }
 
-/** Signs in and returns the consent page. */
+/** Signs in. Returns the person and the consent page. */
 async function openConsent(fields: Fields = {}, answers = sam) {
   const { person, page } = await openSignIn(fields)
   const posted = await submit(person, page, answers)

@@ -157,7 +157,7 @@ type Attack = readonly [number: number, what: string]
 
 type Change = (answer: URLSearchParams) => void
 
-/** Creates a case that changes the response of a sign-in to the pages. */
+/** Creates a case that changes the authorization response of a sign-in to our own pages. */
 function comesBack([number, how]: Attack, answer: string, change: Change): Row {
   const attack = `sign-in response ${how}`
   return [number, attack, answer, async (world) => await world.comeBack(change)]

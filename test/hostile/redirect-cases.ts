@@ -5,7 +5,7 @@ import { ask, type World } from './world.ts'
 
 const NOWHERE = 'page 400 invalid_redirect_uri'
 
-/** Variants of a registered URI that a lenient comparison would accept. */
+/** Variants of a registered URI that a lenient comparison could accept. */
 const spellings: readonly (readonly [what: string, respell: (registered: URL) => string])[] = [
   ['a path parameter before a dot segment (CVE-2026-3872)', ({ href }) => `${href}/..;/evil`],
   ['several @ before the host (CVE-2026-7504)', host((name) => `${name}@@evil.example`)],

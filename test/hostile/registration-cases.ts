@@ -15,7 +15,7 @@ const METADATA = '400 invalid_client_metadata'
 
 const asUserName = 'http://127.0.0.1:9@evil.example/callback'
 
-/** Redirect URIs that would leak codes. */
+/** Redirect URIs that are malformed, unsupported, or would leak codes. */
 const addresses: Entries<[address: string]> = [
   ['with scheme JAVASCRIPT: (CVE-2026-9086, CVE-2026-22752)', METADATA, 'JAVASCRIPT:alert(1)'],
   ['with scheme javascript: and a tab in it', METADATA, 'java\tscript:alert(1)'],
@@ -71,7 +71,7 @@ const foreignScheme = { client_name: 'Cursor', redirect_uris: ['com.evil.app:/oa
 const uris = JSON.stringify(cli.redirect_uris)
 const repeated = `{"client_name":"A tool","redirect_uris":${uris},"redirect_uris":["${evil}"]}`
 
-/** Malformed bodies. An object replaces members of a valid body. */
+/** Bodies that must be refused. An object replaces members of a valid body. */
 const bodies: Entries<[body: unknown, type?: string]> = [
   ['without a name', METADATA, { client_name: undefined, redirect_uris: [] }],
   ['with the name of a platform and a web redirect URI', FOREIGN, asClaude(evil)],
@@ -112,10 +112,6 @@ const bodyRows = numbered(
   async ({ url }, [body, type]) => await sendBody(url, mergedOf(body), type),
 )
 
-/**
- * Metadata that a client may not choose. It is ignored, because clients send the same body to every server
- * (RFC 7591 §2). The response contains the registered values.
- */
 const inside = 'http://127.0.0.1:1/'
 const trusted = { origin: 'first_party', x_origin: 'site', x_site_id: 'sit_northlight' }
 const by = (token_endpoint_auth_method: string) => ({ token_endpoint_auth_method })
@@ -124,6 +120,10 @@ const privateKeys = { jwks_uri: 'http://169.254.169.254/', ...by('private_key_jw
 const afterSignOut = { post_logout_redirect_uris: [script, 'https://evil.example/'] }
 const unasked = { skip_consent: true, require_auth_time: false }
 const grants = ['authorization_code', 'implicit', 'password', 'client_credentials']
+/**
+ * Metadata that a client may not choose. It is ignored, because clients send the same body to every server
+ * (RFC 7591 §2). The response contains the registered values.
+ */
 const choices: readonly (readonly [what: string, choice: Record<string, unknown>])[] = [
   ['client_id', { client_id: 'northlight-notes' }],
   ['client_secret (CVE-2026-44476)', { client_secret: 'chosen', ...by('client_secret_post') }],

@@ -123,7 +123,7 @@ forEachDatabase('invalid text', (start) => {
   it('is refused in every query and form of a page, for a signed-in person', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(pages.admin)
-    // The CSRF token of a session is valid in all its forms.
+    // A session has one CSRF token, which is valid in all forms.
     const csrf = await person.csrf()
     expect(csrf).to.not.equal('')
     const fields = ['name', 'client', 'grant', 'redirectUris', 'scopes', 'site', 'id', 'reviewed']

@@ -100,7 +100,7 @@ const wayRows = places.flatMap((place) =>
   ),
 )
 
-/** Introspection reveals nothing about values that are not tokens (RFC 7662 §2.2, CVE-2026-33496). */
+/** Introspection reveals nothing about values other than access and refresh tokens (RFC 7662 §2.2, CVE-2026-33496). */
 const introspections = numbered(
   { first: 2220, attack: (what) => `introspection: ${what}` },
   answered('200 inactive', kinds.slice(1)),

@@ -148,7 +148,7 @@ const secrets = [portal.clientSecret, sam.password, olivia.password]
 
 /**
  * Describes a response as docs/reference/hostile-cases.md does. Also checks that it redirects only to this service or to
- * a client of the demo, and contains no token, secret or stack trace.
+ * a known client, and contains no token, secret or stack trace.
  */
 export function outcomeOf(answer: Answer, url: string): string {
   const { status, text, headers } = answer

@@ -178,7 +178,7 @@ describe('Statements on PostgreSQL', () => {
       await settings({ kysely: transaction }).write({ name: 'a', value: 'inside' })
       for (let i = 0; i < 8; i += 1) waiting.push(write({ name: 'a', value: `${i}` }))
       await write({ name: 'b', value: '1' })
-      // Not in the transaction, where PostgreSQL would list the connections of the first query again.
+      // Query outside of the transaction. In it, PostgreSQL would repeat the connections that its first query listed.
       const expectTwo = async () => expect(await connectionsOf(database, 'Lock')).to.equal(2)
       await eventually(20_000, expectTwo)
     })

@@ -55,7 +55,7 @@ function opener(newPlace: NewPlace): Open {
   return async (options) => await openAt(await newPlace(), options)
 }
 
-/** Opens the database of a place. Closing the database also removes the place. */
+/** Opens the database of a place. Closing the database also disposes of the place. */
 export async function openAt(place: Place, options?: DatabaseOptions): Promise<Database> {
   const database = await openDatabase(place.location, { ...patiently, ...options })
   return {

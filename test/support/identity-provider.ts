@@ -113,7 +113,7 @@ export const linksOf = async ({ kysely }: RunningService) =>
 
 export const ISSUER = 'https://id.acme.example'
 
-/** Returns a `fetch` that responds like an identity provider at every URL, and methods that falsify its responses. */
+/** Returns a `fetch` that responds like an identity provider at every URL, and methods that control its responses. */
 export async function makeLyingProviders() {
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
   let lie: Lie = {}
@@ -155,7 +155,7 @@ export async function makeLyingProviders() {
     fetch,
     sent,
     forms,
-    /** Falsifies all responses with these values until the next call. */
+    /** Sets the false values of responses until the next call. */
     says: (next: Lie) => {
       lie = next
     },

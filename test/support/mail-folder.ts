@@ -27,14 +27,14 @@ export async function mailsWith(service: Mailing, text: string, to = ''): Promis
   })
 }
 
-/** Waits until every message was sent or dropped. */
+/** Waits until every message has been sent or dropped. */
 export async function mailsHandled({ kysely }: Pick<RunningService, 'kysely'>): Promise<void> {
   await eventually(10_000, async () => expect(await rowsOf(kysely, 'outbox')).to.deep.equal([]))
 }
 
 const LINK = /^https?:\/\/[^/]+(\/(?:invitation|sign-up|recover|account\/deletion)\/\S+)/m
 
-/** Waits for `count` mails with a link to an address. Returns the path of the last link. */
+/** Waits until an address has received `count` mails with a link. Returns the path of the last link. */
 export async function linkTo(service: Mailing, to: string, count = 1): Promise<string> {
   return await eventually(10_000, async () => {
     const links = mailsTo(service, to).flatMap((mail) => LINK.exec(mail)?.[1] ?? [])

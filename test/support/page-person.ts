@@ -61,7 +61,7 @@ export function makePagePerson(url: string | (() => string), answers: Answers) {
       await send(await follow(path), action, typed),
     /** Returns the CSRF token of the person's session. */
     csrf: async () => hiddenField((await follow('/account')).text),
-    /** Posts fields to a path, without the CSRF token of a page. */
+    /** Posts only these fields to a path, without the hidden fields of a form. */
     post: async (path: string, fields: Record<string, string>) =>
       await follow(path, { method: 'POST', body: new URLSearchParams(fields) }),
     /** Sends one request, without following redirects. */

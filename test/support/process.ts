@@ -28,7 +28,7 @@ export interface Ended {
 
 const TIMEOUT_MS = 45_000
 
-/** The command of a service with long storage timeouts and no limits. For tests that are not about time. */
+/** The command of a service with long storage timeouts and high limits. For tests that are not about time. */
 export const patientService: readonly string[] = [process.execPath, 'test/patient-worker.ts']
 
 const usualService: readonly string[] = [process.execPath, 'src/main.ts']

@@ -32,11 +32,11 @@ import { type Answer, basic, bearer, type Fields, get } from './wire.ts'
 
 export interface RoundTrips {
   readonly sql: number
-  /** The number of commands in Redis's statistics, which include commands of scripts. */
+  /** Redis commands per request, including commands of scripts. */
   readonly redisCommands: number
-  /** Commands that are sent together count once. */
+  /** Redis commands per request. Commands that are sent together count once. */
   readonly redisBatches: number
-  /** The number of sequential round trips. */
+  /** The smallest number of sequential round trips in a request. */
   readonly deep: number
 }
 

@@ -113,7 +113,7 @@ export const pages: Record<string, View> = {
   'mail-empty': mailFolderPage({ folder: 'data/mail', messages: [] }),
 }
 
-/** Returns every page, with `text` as every value from people and clients. */
+/** Returns the pages of `pagesOf`, with `text` as each value from people and clients. */
 export function pagesWith(text: string): Record<string, View> {
   return pagesOf({
     client: { ...client, name: text, host: text, siteName: text },

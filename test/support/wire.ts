@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** A request on its own connection, which no client library corrects. `send` adds Host, if missing, and Content-Length. */
+/** A request on its own connection, which no client library corrects. `send` adds Host and Content-Length as needed. */
 export interface WireRequest {
   readonly method?: string
   /** The request target, byte for byte. */
@@ -109,7 +109,7 @@ export async function get(address: string, headers: HeaderFields = []): Promise<
   return await send(origin, { path: address.slice(origin.length), headers })
 }
 
-/** Sends the CORS preflight of a request with these headers by a page of `origin`. */
+/** Sends the CORS preflight for a request by a page of `origin`. `names` lists the headers of the request. */
 export async function preflight(
   address: string,
   method: string,

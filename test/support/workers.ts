@@ -11,7 +11,7 @@ import { eventually } from './programs.ts'
 
 interface LogLine {
   readonly pid: number
-  /** The worker that a line of the primary is about. */
+  /** The process id of the worker that a line of the primary is about. */
   readonly worker?: number
   readonly msg: string
   readonly cause?: string
@@ -24,7 +24,7 @@ const SAYS_TIMEOUT_MS = 45_000
 
 /** Starts a service of several processes, and waits until all of them serve. */
 export async function startWorkers(count: number, variables: Variables = {}, command?: string[]) {
-  // No limits, because some tests send thousands of requests for one person.
+  // High limits, because some tests send thousands of requests for one person.
   const CONFIG_DIR = configWith(withoutLimits)
   const setup = { LOG_LEVEL: 'info', WORKERS: String(count), CONFIG_DIR, ...variables }
   const service = await startProcess(setup, command)
@@ -33,9 +33,9 @@ export async function startWorkers(count: number, variables: Variables = {}, com
   const workers = {
     ...service,
     lines,
-    /** Returns the ids of the workers that began to accept requests, in the order of the log. */
+    /** Returns the process ids of the workers that began to accept requests, in the order of the log. */
     served: () => saying('a worker accepts requests').map(({ worker = 0 }) => worker),
-    /** Waits until the log contains a message this many times. Returns the last line. */
+    /** Waits until the log contains a message this many times. Returns the last of these lines. */
     says: async (msg: string, times = 1) =>
       await eventually(SAYS_TIMEOUT_MS, async () => {
         const line = saying(msg)[times - 1]

@@ -19,7 +19,7 @@ import { shared } from '../support/shared.ts'
 import { sharedDemo, sharedRedis } from '../support/storages.ts'
 import { get, postForm } from '../support/wire.ts'
 
-/** After kill -9, a Redis that only writes snapshots returns to the state of its last SAVE (docs/security.md). */
+/** After kill -9, a Redis that only writes snapshots returns to the state of its last snapshot (docs/security.md). */
 describe('a Redis that comes back older', () => {
   const [redis, demo] = [sharedRedis(), sharedDemo()]
   const service = shared(async () => {

@@ -100,7 +100,7 @@ const proxies: readonly Proxy[] = [
   },
 ]
 
-/** Tests the examples of docs/how-to/protect-an-api.md: programs unchanged, proxy configurations with other addresses. */
+/** Tests the programs of docs/how-to/protect-an-api.md unchanged, and its proxy configurations adapted to the test. */
 describe('the examples of resource servers', () => {
   const service = sharedService()
   const registered = shared(async () => await registerResourceServer(service(), 'sit_northlight'))

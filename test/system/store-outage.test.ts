@@ -15,7 +15,7 @@ import { requireProgram, sharedProgram } from '../support/skipped.ts'
 const setting = { name: 'a', value: '1', updated_at: 1 }
 
 describe('A PostgreSQL server that fails', function () {
-  // On a busy machine the second in which it must recover may be too short.
+  // On a busy machine, one second may be too short for the recovery.
   this.retries(2)
   const server = shared(async function () {
     return await startPostgres(requireProgram(this, 'postgres'))
