@@ -2,8 +2,9 @@ import type { Redis } from 'ioredis'
 import type { Adapter, AdapterFactory, AdapterPayload } from 'oidc-provider'
 
 /**
- * Stores the records of the bare engine like the Redis adapter in its documentation. A record is JSON, or a hash if it
- * can be consumed. A list holds the keys of a grant's records. The adapter is cheap: it ignores races and hashes no ids.
+ * Stores the records of the bare engine like the example Redis adapter of oidc-provider. A record is JSON, or a hash if
+ * it can be consumed. A list holds the keys of a grant's records. The adapter is cheap: it ignores races and does not
+ * hash ids.
  */
 const consumed: ReadonlySet<string> = new Set(['AuthorizationCode', 'RefreshToken'])
 const belongsToGrant: ReadonlySet<string> = new Set([
@@ -12,7 +13,7 @@ const belongsToGrant: ReadonlySet<string> = new Set([
   'RefreshToken',
 ])
 
-/** The lifetime of a record without an expiry. The configuration sets an expiry for every kind of record. */
+/** The lifetime of a record without an expiry. None is expected, because the configuration sets all lifetimes. */
 const DAY_SECONDS = 86_400
 
 export function bareAdapter(redis: Redis): AdapterFactory {

@@ -62,7 +62,7 @@ interface FilledServer {
   readonly measured: Measured
 }
 
-/** Creates one grant. The service is stopped before the stores are filled. */
+/** Signs in once, which creates one grant, and stops the service. Returns the access token. */
 async function signInOnce(place: Variables, cores: Cores | undefined): Promise<string> {
   await using service = await startOurs(place, { cores })
   const { access_token } = await obtain(service.url)
@@ -70,7 +70,7 @@ async function signInOnce(place: Variables, cores: Cores | undefined): Promise<s
   return access_token
 }
 
-/** Remembers the current refresh token of each family that a connection used. No connections share a family. */
+/** Returns the tokens of random copies. Remembers the current refresh token of each family that a connection used. */
 function copiesOf({ tokens }: Filled, size: number): Copies {
   const begun = new Map<number, Chain>()
   return {

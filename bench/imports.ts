@@ -7,7 +7,7 @@ import { temporaryFolder } from '../test/support/programs.ts'
 import type { Options } from './options.ts'
 import { loadUserInfo, type Measured, percentile } from './rounds.ts'
 
-/** The speed of an import, and the response times of the service during the import. */
+/** The speed of an import, and the response times of UserInfo alone and during the import. */
 export interface ImportFigure {
   readonly lines: number
   readonly linesPerSecond: number
@@ -54,7 +54,7 @@ export async function measureImport(
 }
 
 const COURSES = 100
-/** The lines of a person: the person, two course purchases, and a watch position in each purchased course. */
+/** The number of lines per person: the person, two course purchases, and a watch position in each purchased course. */
 const LINES_PER_PERSON = 5
 
 /** Yields the lines of a site, at least as many as requested. */

@@ -48,7 +48,7 @@ const table = {
           },
           learn(body) {
             const { refresh_token: refreshToken, access_token: accessToken } = JSON.parse(body)
-            // Hydra revokes the earlier access token.
+            // Replace the access token, too, because Hydra revokes the earlier one.
             Object.assign(chain, { refreshToken, accessToken })
           },
         }

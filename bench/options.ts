@@ -25,7 +25,7 @@ export interface Options {
   readonly warmUpSeconds: number
   /** The number of measured starts of each kind. */
   readonly starts: number
-  /** Replaces `seconds` for growth. Longer, because the service writes usage only every three seconds. */
+  /** Replaces `seconds` for growth and for several processes. The service writes usage only every three seconds. */
   readonly growthSeconds: number
   /** The numbers of grants for growth. The figures of each are compared with those of the first. */
   readonly growthSizes: readonly number[]

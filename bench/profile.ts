@@ -10,7 +10,7 @@ import { type Load, runLoad } from './wire-client.ts'
 
 const WARM_UP_SECONDS = 3
 const SECONDS = 10
-/** The number of single-use requests to prepare. The load ends when they are used up. */
+/** The number of single-use requests to prepare for each second. The load ends when they are used up. */
 const PREPARED_PER_SECOND = 300
 const ROWS_MAX = 40
 
@@ -78,7 +78,7 @@ interface Profile {
   readonly startTime: number
 }
 
-/** The file or package to which a call is attributed, and whether the call was a function of Node.js. */
+/** The file or package to which a call is attributed, and whether the called function belongs to Node.js. */
 interface Origin {
   readonly name: string
   readonly inNode: boolean

@@ -7,12 +7,12 @@ import type { SignInFigure } from './sign-ins.ts'
 import type { StartFigure } from './starts.ts'
 import type { Costs } from './variants.ts'
 
-/** The figures of a run. Those that were not requested are empty. */
+/** The figures of a run. Those that were not requested are empty or undefined. */
 export interface Results {
   readonly date: string
   readonly machine: string
   readonly versions: string
-  /** The rounds, durations and connections, as a sentence. */
+  /** The rounds, durations, connections and load average, as text. */
   readonly manner: string
   readonly figures: Figures
   readonly signIns: Map<Storage, SignInFigure>

@@ -34,7 +34,7 @@ export interface Figure {
 
 export type Figures = Map<string, Map<OperationName, Figure>>
 
-/** The maximum share of failed requests, which can exceed the storage timeout. Above it, `loadOf` measures again. */
+/** The maximum share of requests that may fail, such as at the storage timeout. Above it, `loadOf` measures again. */
 const FAILED_SHARE_MAX = 0.1
 const ATTEMPTS_MAX = 5
 
@@ -42,8 +42,9 @@ const ATTEMPTS_MAX = 5
 const ANSWERS_MIN = 500
 const ANSWERS_OF_CONNECTION_MIN = 100
 
-/** The number of codes to prepare for each second. No server exchanges more, except peers, which create codes slowly. */
+/** The number of codes to prepare for each second. The service and the bare engine do not exchange more. */
 export const CODES_PER_SECOND = { one: 700, many: 1400 }
+/** For peers, which create codes slowly. The load ends early if a peer exchanges more. */
 const CODES_OF_PEER_PER_SECOND = { one: 100, many: 300 }
 
 /**
@@ -123,7 +124,7 @@ interface Stretch {
   readonly seconds: number
 }
 
-/** Runs one stretch of load. Returns its results and what each request cost the server. */
+/** Runs one stretch of load, and repeats it if many requests fail. Returns its results and the cost of a request. */
 export async function loadOf(server: Measured, name: OperationName, stretch: Stretch) {
   for (let attempt = 1; ; attempt += 1) {
     const sources = await operations[name].prepare(server.supply, stretch)

@@ -7,7 +7,7 @@ import { makeTokenValues, type TokenValues } from '../src/oauth/token/token-valu
 export const kinds = ['person', 'grant', 'family'] as const
 export type Kind = (typeof kinds)[number]
 
-/** The tables of each kind, a parent before its children. */
+/** The tables to copy, each with its kind, parents before children. */
 export const tables = {
   person: 'person',
   site_role: 'person',

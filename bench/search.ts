@@ -19,7 +19,7 @@ import { newPlace, startOurs, startStores } from './servers.ts'
 
 const HOUR_MS = 3_600_000
 const PAGES = 4
-/** The number of different searches of each kind. */
+/** The number of searches of each kind. */
 const SEARCHES = 50
 
 const { values, positionals: chosen } = parseArgs({
@@ -45,7 +45,7 @@ const lastName = (rank: number) => nameOf(rank, 3571)
 /** Returns a rank below `count`. Of 2,000 names, the first has 22% of all people, the second 3%, the last 0.01%. */
 const rankOf = (share: number, count: number) => Math.floor(count * share ** 5)
 
-/** Returns a number from 0 to 1 that depends on the person and the purpose only. */
+/** Returns a number from 0 to 1 that depends only on the person and the purpose. */
 function shareOf(person: number, purpose: number): number {
   const mixed = Math.imul(person + 1, 2_654_435_761) ^ Math.imul(purpose, 40_503_001)
   return (Math.imul(mixed ^ (mixed >>> 15), 2_246_822_519) >>> 0) / 2 ** 32

@@ -32,10 +32,10 @@ const BATCH = 5000
 const tableNames = Object.keys(tables) as Table[]
 
 /**
- * Copies the rows that one sign-in left in a database, with other identifiers. So this file does not repeat the schema.
- * The service must be stopped.
+ * Copies the rows of the only person with a grant, with other identifiers. So this file does not repeat the schema. The
+ * service must be stopped.
  *
- * @param accessToken the access token of that sign-in
+ * @param accessToken an access token of that grant
  */
 export async function fill(
   { DATABASE_URL, DATA_DIR = '', SECRET: secret = '' }: Variables,

@@ -47,7 +47,7 @@ export interface Supply extends Protocol {
   readonly chains: readonly OwnChain[]
   /** Creates codes, and returns the forms that exchange them. A code lives for one minute. */
   codeForms(count: number): Promise<Fields[]>
-  /** Signs in an operator at the first call. */
+  /** Returns an access token of an operator, who signs in at the first call. */
   operatorToken(): Promise<string>
   readonly copies?: Copies
 }

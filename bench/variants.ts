@@ -27,7 +27,7 @@ export const ONE_WORKER = 'one process'
 export const TWO_WORKERS = '`WORKERS=2`'
 const TWO_SERVICES = 'two services'
 
-/** The figures of one operation, by server. */
+/** The processor time of each operation, by server. */
 export type Costs = Map<string, Map<OperationName, Pick<Figure, 'processorMicroseconds'>>>
 
 /** Servers that differ only in environment variables: the name and the variables of each. */
@@ -57,7 +57,7 @@ export async function measureWatched(
 
 /**
  * Measures operations with one process and with two, on one core. For comparison, also with two services that share
- * nothing, each at half of the connections. The difference to one process is the cost of a second process on the core.
+ * nothing, each at half of the connections. Their extra time over one process is what a second process costs.
  */
 export async function measureWorkers(
   stores: Stores,

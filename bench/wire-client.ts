@@ -16,7 +16,7 @@ export interface Source {
 
 /** The results of a load. */
 export interface Load {
-  /** The duration of each request with status 200, unsorted. */
+  /** The duration of each request whose response has status 200, unsorted. */
   readonly tookMs: readonly number[]
   readonly elapsedSeconds: number
   readonly failed: number

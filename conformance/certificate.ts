@@ -87,7 +87,7 @@ function identifier(first: number, second: number, ...rest: readonly number[]): 
   return element(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(octetsOf)]))
 }
 
-/** The parameters of an RSA algorithm are null (RFC 4055 §5). */
+/** The signature algorithm. Its parameters must be NULL (RFC 4055 §5). */
 const sha256WithRsa = sequence(identifier(1, 2, 840, 113_549, 1, 1, 11), element(0x05))
 
 function pem(der: Buffer): string {

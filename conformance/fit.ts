@@ -14,7 +14,7 @@ const metadata = z.object({
 })
 
 /**
- * Checks in discovery that a running service enables what a plan needs, and nothing that interrupts its modules.
+ * Checks in discovery that a running service enables what a plan needs, and no sign-out notices that interrupt modules.
  *
  * @throws Error that lists the differences
  */

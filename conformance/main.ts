@@ -130,7 +130,7 @@ async function settingOf(given: Given, asked: SuiteOptions): Promise<Setting> {
 
 type Given = Pick<PlanCommand, 'suiteBaseUrl' | 'alias'>
 
-/** Reads the settings of the conformance profile. Options replace the URL and the alias of the suite. */
+/** Reads the settings of the conformance profile. Options replace the suite's URL and the alias. */
 function readSettings({ suiteBaseUrl, alias }: Given) {
   const { conformance } = readConfig({ CONFORMANCE_PROFILE: 'on' }, configFolder)
   if (!conformance) throw new Error('config/conformance.json is missing.')

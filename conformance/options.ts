@@ -175,7 +175,7 @@ function aliasOf(alias: string | undefined): string | undefined {
 /**
  * Returns the origin of an https URL.
  *
- * @throws Error for any other URL, because the suite requires https and an issuer has no path
+ * @throws Error for any other URL, because the suite requires https, and the issuer of this service has no path
  */
 function httpsOrigin(option: string, value: string): string {
   const url = URL.parse(value)

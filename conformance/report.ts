@@ -9,7 +9,7 @@ export interface Finished {
   readonly run: PlanRun
 }
 
-/** Returns a sentence for each difference from the expected results. */
+/** Describes the differences from the expected results, as sentences. */
 export function differencesOf(
   { run: { modules, problem }, only }: Finished,
   expectedResults: ReadonlyMap<string, Result>,
@@ -44,7 +44,7 @@ const columns = ['PASSED', 'FAILED', 'WARNING', 'REVIEW', 'SKIPPED'] as const
 /**
  * Formats the summary: a table, the pages that a person must review, and the differences.
  *
- * @param seconds the duration of the whole run; less than the sum of its plans, which run at the same time
+ * @param seconds the duration of the whole run, which can be less than the sum of plans that run at the same time
  */
 export function summaryOf(
   suite: Suite,

@@ -47,7 +47,7 @@ export async function runPlan(
 export interface RunAll {
   readonly chosen: readonly ChosenPlan[]
   readonly atOnce: number
-  /** The issuer of the first plan's service. The others use the following ports. */
+  /** The issuer for the first plan in `plans`. The services of the other plans use the following ports. */
   readonly baseUrl: string
 }
 
@@ -140,7 +140,7 @@ async function exportAll(
   return problems
 }
 
-/** Prints the summary, and saves the logs. @returns whether all results are as expected */
+/** Prints the summary, and saves logs if requested. @returns whether all results are as expected and logs are saved */
 export async function conclude(
   finished: readonly Finished[],
   { suite, say }: Setting,

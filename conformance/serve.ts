@@ -34,8 +34,8 @@ export interface ServedOverHttps extends AsyncDisposable {
 }
 
 /**
- * The cipher suites that RFC 9325 §4.2 recommends for TLS 1.2 and an RSA key, and those of TLS 1.3. The suite checks that
- * others are rejected.
+ * The cipher suites that RFC 9325 §4.2 recommends for TLS 1.2 and an RSA key, and the usual ones of TLS 1.3. The
+ * conformance suite checks that others are rejected.
  */
 const ciphers = [
   ...['TLS_AES_256_GCM_SHA384', 'TLS_AES_128_GCM_SHA256', 'TLS_CHACHA20_POLY1305_SHA256'],

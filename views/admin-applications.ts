@@ -142,7 +142,7 @@ export interface SetUpPage extends ClientFrame {
   readonly local: boolean
 }
 
-/** Shows the settings for a library, and how members connect an assistant with the application. */
+/** Shows the settings for a library and, for a public application, how members connect an assistant with it. */
 export function setUpPage(page: SetUpPage): AreaPage {
   const body = html`${settings(page)}\n${assistantSection(page)}`
   return clientPage(page, text('applications.setUp'), { id: 'set-up-page', body })

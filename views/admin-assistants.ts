@@ -36,7 +36,7 @@ interface AdmittedView {
   readonly disabled: boolean
 }
 
-/** Lists the assistants, with a button to add each one for the members of a site. */
+/** Lists the assistants, and lets an operator add them for the members of a site. */
 export function assistantsPage(page: AssistantsPage): AreaPage {
   const { switchOnAction, assistants } = page
   const added = assistants.filter(({ application }) => application !== undefined)

@@ -126,8 +126,8 @@ function changeOf({ last: now, before }: Weeks): Html {
 const MANY_REFUSALS = 10
 
 /**
- * Compares the refusals of two weeks. Returns `rose` if there are at least MANY_REFUSALS and twice as many as before,
- * so they need attention. Returns `usual` for a smaller rise, and undefined if the refusals did not increase.
+ * Compares the refusals of two weeks. Returns `rose`, which needs attention, if there are at least MANY_REFUSALS and at
+ * least twice as many as before. Returns `usual` for any other rise, and undefined if the refusals did not increase.
  */
 export function judgeRefusals(last: number, before: number): 'rose' | 'usual' | undefined {
   if (last <= before) return undefined
@@ -156,7 +156,7 @@ function attentionCard({ figures, state, href: home }: AdminHomePage): Html {
     rows.map((row) => html`<span class="tag warning">${text('adminHome.look')}</span> ${row}`),
   )
   const good = html`<p><span class="tag good">${text('adminHome.good')}</span></p>`
-  // A tile above shows every rise, so explain that a small rise needs no attention.
+  // A tile above shows every rise, so explain that a usual rise needs no attention.
   const note = change === 'usual' && html`<p>${text('adminHome.refusalsUsual', counted)}</p>`
   return card('attention', html`${rows.length === 0 ? good : list}\n${note}`)
 }

@@ -61,7 +61,7 @@ export function createdBy({ createdAt, createdBy: name }: ClientFacts): Html {
     : text('applications.by', { time, name: html`<bdi>${name}</bdi>` })
 }
 
-/** Shows the settings and secrets of an application or resource server, and links to disable or delete it. */
+/** Shows the settings and secrets of an application or resource server, and how to disable, enable or delete it. */
 export function sharedPage(
   page: SharedView,
   { id, settings }: { readonly id: string; readonly settings: Html },

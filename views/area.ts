@@ -112,7 +112,7 @@ ${postForm(page, html`${fields}\n${buttons}`)}`,
   }
 }
 
-/** The data that all pages with lists share. */
+/** The data that all pages with paginated lists share. */
 export interface ListView {
   readonly pager: Pager
 }
@@ -131,7 +131,7 @@ ${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">${text('la
 </nav>`
 }
 
-/** A list of cards, or `none` if it is empty, with links to its first and next page. */
+/** A list of cards, or `none` if it is empty, with links to its first and next page if `paging` is given. */
 export function cards(items: readonly Html[], none?: HtmlValue, paging?: Pager): Html {
   const list = html`<ul class="cards">
 ${items.map((item) => html`<li class="card">${item}</li>\n`)}</ul>`

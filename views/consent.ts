@@ -49,7 +49,7 @@ ${refusalForm(page)}
   }
 }
 
-/** Returns the warning about a client that this service could not fully verify; undefined for other clients. */
+/** Returns the warning about a client that is not fully verified or acts for an owner; undefined for other clients. */
 function warning({ kind, name, host, describedAt }: ClientView): Html | undefined {
   const values = {
     app: foreignName(name),

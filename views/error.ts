@@ -40,7 +40,7 @@ const codesOfConnecting: ReadonlySet<string> = new Set([
   'unauthorized_client',
 ])
 
-/** Explains the error and what the person can do, with a button for the next step. */
+/** Explains the error and what the person can do, with a button for the next step, if there is one. */
 export function errorPage(page: ErrorPage): Page {
   const title = textIfAny(`error.title.${page.code}`) ?? text('error.title')
   return {
@@ -69,7 +69,7 @@ function adviceOf({ code, isOwn, sentAddress, signOutHref }: ErrorPage): HtmlVal
   return textIfAny(`error.advice.${cause}`) ?? text(isOwn ? 'error.ownAdvice' : 'error.appAdvice')
 }
 
-/** Renders the button for the most likely next step, and less prominent buttons. */
+/** Renders the button for the most likely next step, and less prominent buttons, as far as they apply. */
 function actionsOf(page: ErrorPage): Html {
   const { code, app, connectHref, adminHref } = page
   const { accountHref, retryHref, signOutHref, switchHref } = page

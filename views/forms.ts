@@ -167,7 +167,7 @@ interface FilterOptions {
   readonly action?: string
 }
 
-/** A form that filters a list by `fields`, with a link to the unfiltered list. */
+/** A form that filters a list by `fields`. If a filter is set, a link leads to the unfiltered list. */
 export function filterForm(fields: HtmlValue, options: FilterOptions): Html {
   const { button = text('word.search'), isNarrowed, action = ownPath } = options
   return html`<form class="filter" method="get" action="${action}">

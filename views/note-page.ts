@@ -7,7 +7,7 @@ const notes = {
   'signed-out-everywhere': ['everywhere.done', 'everywhere.then', 'word.signIn'],
   /** The person cancelled the sign-in. */
   'not-signed-in': ['notSignedIn.title', 'notSignedIn.text', 'word.signIn'],
-  /** The person signed in with one factor. */
+  /** The person signed in with one factor, but two are required. */
   'two-factors-needed': ['twoFactors.heading', 'twoFactors.text', undefined],
   /** The person is signed in for one site only, and opened a page outside that site. */
   'other-way': ['otherWay.title', 'otherWay.text', 'otherWay.title'],
@@ -20,7 +20,7 @@ const notes = {
   declined: ['join.declined', 'join.again', 'word.continue'],
 } as const
 
-/** Says what happened, with a link to the next step. Without `nextHref`, the step is not a link. */
+/** Says what happened, and names the next step, if any. The step is a link if `nextHref` is given. */
 export function notePage(name: keyof typeof notes, nextHref?: string, values?: TextValues): Page {
   const [title, sentence, next] = notes[name]
   const step = next && text(next)

@@ -11,7 +11,7 @@ export interface PasskeyForm extends FormTarget {
   readonly fields?: HtmlValue
 }
 
-/** The form that sends a passkey's response. `passkeyScript` shows it in browsers that have passkeys. */
+/** The form that sends a passkey's response. `passkeyScript` shows it in browsers that support passkeys. */
 export function passkeyForm(form: PasskeyForm): Html {
   const { purpose, options, fields, hidden, kind, ...target } = form
   const attributes = html` id="passkey" hidden data-purpose="${purpose}" data-options="${JSON.stringify(options)}" data-failed="${text(`passkeys.failed.${purpose}`)}" data-held="${text('passkeys.held')}"`

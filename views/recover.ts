@@ -58,7 +58,7 @@ export interface LinkSentPage {
   readonly code: string
   readonly minutes: number
   readonly againHref: string
-  /** Whether an attempt to send a waiting message has failed. */
+  /** Whether an attempt to send a waiting message, to any address, has failed. */
   readonly isDelayed: boolean
 }
 

@@ -75,7 +75,7 @@ ${postForm(form, [
 ${lostApp(form, reset) ?? html`<p class="small">${text('secondStep.lost', { passkey: passkey ? 'yes' : 'no' })}</p>`}`
 }
 
-/** Tells a person who lost the app and the recovery codes what to do; undefined if the sites do not allow a reset. */
+/** Tells a person who lost the app and the recovery codes what to do; undefined if a reset is not allowed. */
 function lostApp({ csrf }: FormTarget, reset: SecondStepPage['reset']): Html | undefined {
   if (!reset) return undefined
   const { action, notBefore } = reset

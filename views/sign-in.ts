@@ -21,7 +21,7 @@ export interface SignInPage extends PromptView {
   readonly problem?: HtmlValue
   /** The page for people who do not know their password. */
   readonly recoverHref: string
-  /** The page for people without an account; undefined if the site of the application does not allow sign-up. */
+  /** The page for people without an account; undefined unless the application's site allows sign-up. */
   readonly signUpHref?: string | undefined
   readonly words?: SiteWords | undefined
   readonly hidden?: Readonly<Record<string, string>> | undefined

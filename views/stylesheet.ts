@@ -11,7 +11,7 @@ export interface Stylesheet {
 const files = ['style.css', 'frame.css', 'area.css', 'tables.css']
 const content = Buffer.concat(files.map((file) => readFileSync(join(import.meta.dirname, file))))
 
-/** The stylesheet of all pages: tokens and elements, the frame of an area, components, and tables. */
+/** The stylesheet of pages without site colors: tokens and elements, the frame of an area, components, and tables. */
 export const stylesheet: Stylesheet = { file: `style-${digestOf(content)}.css`, content }
 
 /** The tokens of style.css in the light and the dark scheme. */

@@ -116,7 +116,7 @@ export function timeOf(ms: number): Html {
   return html`<time datetime="${date.toISOString()}">${dateText(ms)}</time>`
 }
 
-/** Returns a time as text, for mail. */
+/** Returns a time as text without markup, as in mail. */
 export function dateText(ms: number): Html {
   return localized((reader) => dateFormat(reader).format(ms))
 }
@@ -170,7 +170,7 @@ export const catalogues = new Map<string, Readonly<Record<string, string>>>([['e
 const messages = new Map<string, IntlMessageFormat>()
 const dateFormats = new Map<string, Intl.DateTimeFormat>()
 
-/** Parses messages on first use, and then reads catalogues other than English. Most processes show few of them. */
+/** Parses a message, and reads a catalogue other than English, on first use. Most processes show few messages. */
 function messageOf(id: TextId, language: string): IntlMessageFormat {
   return cached(messages, `${language} ${id}`, () => {
     const { IntlMessageFormat: Message } =

@@ -56,7 +56,7 @@ export const betterAuth: Peer = {
     })
     const scope = `${SCOPE} offline_access`
     const start = requestUrl(`${base}/oauth2/authorize`, client_id, scope)
-    // better-auth sends a script the URL instead of a redirect.
+    // better-auth does not redirect. It responds with the next URL as JSON, for a script.
     const follow = async (_page: URL, response: Response): Promise<Step> => {
       const { url: next } = (await response.json()) as { url: string }
       return [new URL(next, base)]

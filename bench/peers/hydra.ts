@@ -72,7 +72,7 @@ export const hydra: Peer = {
         introspection: '/admin/oauth2/introspect',
         discovery: '/.well-known/openid-configuration',
       },
-      // Its admin port authenticates no caller.
+      // The admin port of Hydra authenticates no caller.
       ...{ client, caller: {} },
     })
     return Object.assign(server, { supply, urls: { introspection: admin } })

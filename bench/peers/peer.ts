@@ -11,12 +11,12 @@ import { type Cores, pinned } from '../cores.ts'
 import type { Measured } from '../rounds.ts'
 import { type Browser, CONNECTIONS } from '../supply.ts'
 
-/** Another authorization server, in one exact version of a package registry. */
+/** Another authorization server, in one exact version from a package registry. */
 export interface Peer {
   readonly name: string
   readonly version: string
   install(signal: AbortSignal): Promise<Installed>
-  /** Starts the peer on an empty database with one client, and signs people in to get the tokens for the load. */
+  /** Starts the peer on an empty database, and signs in to get the tokens for the load. */
   start(folder: string, place: Place): Promise<StartedPeer>
 }
 
@@ -52,7 +52,7 @@ export async function startServer(
   return await startCommand(quiet, variables, url, START_TIMEOUT_MS)
 }
 
-/** The URL of an authorization request to a peer. */
+/** Returns the URL of an authorization request to a peer. */
 export function requestUrl(endpoint: string, clientId: string, scope: string): URL {
   const fields = {
     ...{ response_type: 'code', client_id: clientId, redirect_uri: notes.redirectUri, scope },
@@ -71,9 +71,9 @@ export type Person = ReturnType<typeof makeHeadlessPerson>
 export type Answer = (page: URL, response: Response) => Promise<Step>
 
 /**
- * Signs people in one at a time, each in a new browser, because a cold server takes seconds for many at once.
+ * Signs in with one new browser at a time, because a cold server takes seconds for many sign-ins at once.
  *
- * @param signIn signs a person in before the authorization request
+ * @param signIn signs the person in before the authorization request
  */
 export async function openBrowsers(
   start: URL,

@@ -1,4 +1,4 @@
-/** Loads the demo campus, and creates the records route and the clean-up tasks. All other operations are commands (ops/cli). */
+/** Loads the demo campus if allowed, and creates the records route and the clean-up tasks. Commands are in ops/cli. */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'

@@ -15,8 +15,8 @@ export type HeadlessPerson = ReturnType<typeof makeHeadlessPerson>
 const STEPS_MAX = 20
 
 /**
- * Creates a person without a browser. Follows redirects, keeps cookies, and submits the sign-in, site and consent
- * pages. Identifies pages by their fields.
+ * Creates a person without a browser, who follows redirects, keeps cookies, and submits the sign-in, second-factor,
+ * site and consent pages. Pages are identified by their ids and fields.
  */
 export function makeHeadlessPerson(answers: Answers) {
   const cookies = new CookieJar()
@@ -40,7 +40,7 @@ export function makeHeadlessPerson(answers: Answers) {
      * Opens an authorization request, and submits the pages until the redirect to `redirectUri`.
      *
      * @returns the URL of that redirect, with a code or an error
-     * @throws Error for an error page or an unexpected page
+     * @throws Error for an error page, a rejected sign-in, or an unexpected page
      */
     async authorize(start: URL, redirectUri: string): Promise<URL> {
       let [url, init]: [URL, RequestInit] = [start, {}]
@@ -109,7 +109,7 @@ function textOf(page: string): string {
   return `${said('error-code')}: ${said('error-description')}`
 }
 
-/** Decodes numeric character references, the only ones in our pages. */
+/** Decodes decimal character references, the only ones in our pages. */
 export function plainText(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
 }

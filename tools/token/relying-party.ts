@@ -40,7 +40,7 @@ export interface RelyingPartyOptions {
 /** Allows http, because a local service has no TLS. */
 const insecure = { [allowInsecureRequests]: true }
 
-/** Discovers the service, and registers a client if necessary. @throws Error for no service, or for another issuer */
+/** Discovers the service, and registers a client if necessary. @throws if no service responds, or its issuer differs */
 export async function openRelyingParty(options: RelyingPartyOptions) {
   const { baseUrl, scope } = options
   const server = await discover(baseUrl)

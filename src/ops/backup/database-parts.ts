@@ -189,7 +189,7 @@ async function runTool(
   }
 }
 
-/** Separates the password from a URL. Like the service, prefers a password in the query. */
+/** Separates the password from a URL. Like the service, prefers a password in the query string. */
 function connectionOf(url: string): readonly [options: readonly string[], password: string] {
   const target = new URL(url)
   const password = target.searchParams.get('password') ?? decodeURIComponent(target.password)

@@ -48,7 +48,7 @@ async function checkDatabasePart(folder: string, manifest: Manifest): Promise<st
     .map((table) => `The dump does not contain the table ${table}.`)
 }
 
-/** Yields one message for each reason why a backup cannot be restored with this configuration. */
+/** Yields the reasons why a backup cannot be restored with this configuration, as sentences. */
 export async function* findObstacles(
   manifest: Manifest,
   target: ServicePlace,
@@ -66,7 +66,7 @@ export async function* findObstacles(
   }
 }
 
-/** The suffixes of the log files beside a SQLite database. */
+/** The suffixes of the further files that SQLite keeps beside a database. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {
@@ -99,7 +99,7 @@ function restoreUnderWay(file: string): string {
  * Restores all parts. Until `finish` is called, the SQLite file has a temporary name, or the PostgreSQL database is
  * marked as unfinished. So no service can start with a partial restore.
  *
- * @throws if a restored PostgreSQL database differs from the manifest
+ * @throws if another restore is unfinished, or if a restored PostgreSQL database differs from the manifest
  */
 export async function placeParts(
   folder: string,

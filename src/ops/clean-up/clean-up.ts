@@ -105,7 +105,7 @@ const PAUSES_PER_STATEMENT = 2
 interface Line {
   readonly kind: Expiring
   readonly size: BatchSize
-  /** Where the next statement starts to search, after the index entries of the rows that this run deleted. */
+  /** The expiry at which the next statement starts to search, to skip the index entries of deleted rows. */
   from: number
   /** Whether expired rows may remain. */
   more: boolean
@@ -116,8 +116,8 @@ interface Line {
 }
 
 /**
- * Creates the task that deletes expired rows in small statements. A run ends when no expired rows remain, its time
- * limit is reached, or the signal is aborted. The task rejects on database errors, except for statement timeouts.
+ * Creates the task that deletes expired rows in small statements. A run ends when it can delete no more expired rows,
+ * its time is used up, or the signal is aborted. It rejects on database errors, except for statement timeouts.
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
   const { database, retention, logger, runSeconds, clock = () => performance.now() } = ports
@@ -204,7 +204,7 @@ type BatchSize = ReturnType<typeof makeBatchSize>
 /**
  * Creates a batch size (rows per statement) that adapts to the duration of statements. It starts small, doubles after a
  * fast statement that deleted a full batch, and halves after a slow one. Only a cancelled statement reduces it below the
- * initial size, because deleting fewer rows would not help on a slow disk.
+ * initial size. A statement that small is usually slow because of the disk, so deleting fewer rows would not help.
  */
 export function makeBatchSize(rowsMax: number, statementMs: number) {
   const first = Math.ceil(Math.sqrt(rowsMax))

@@ -29,7 +29,7 @@ function placeOf(config: Config) {
   }
 }
 
-/** `backup <folder>`: backs up a running or stopped service. @throws {CommandRefused} if files are missing */
+/** `backup <folder>`: backs up a running or stopped service. @throws {CommandRefused} if the backup lacks files */
 export async function backUp(config: Config, { argument: folder }: Given): Promise<string> {
   const place = placeOf(config)
   const { location } = place
@@ -138,7 +138,7 @@ async function settle(location: DatabaseLocation, keepGrants: boolean, madeAt: s
   return grantsEnded
 }
 
-/** `grants end-all`: ends every grant, session and code. Asks for confirmation unless `--yes` is given. */
+/** `grants end-all`: ends every grant, session and code. Without `--yes`, throws unless the operator confirms. */
 export async function endAllGrants(config: Config, { yes }: Given): Promise<string> {
   if (!yes && !(await confirm('End every grant, session and code?'))) {
     throw new Error('Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.')

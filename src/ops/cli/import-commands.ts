@@ -19,7 +19,7 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
  * `import <path>`: writes records into the database, even while the service is running. Never marks them as demo data.
  *
  * @param rejects the file for rejected lines. It may be the imported file itself, because it is replaced at the end
- * @throws {CommandRefused} after the import, with the invalid lines or the reason why missing people were not handled
+ * @throws {CommandRefused} after the import, with invalid lines, or the reason why missing people are unchanged
  */
 export async function importCampus(
   config: Config,

@@ -71,11 +71,11 @@ export async function listReviewers(config: Config): Promise<string> {
   })
 }
 
-/** `reviewers add`: grants the role. @throws if there is no such account, or if it is disabled */
+/** `reviewers add`: grants the role. @throws if no account has the e-mail address, or if the account is disabled */
 export const addReviewer = async (config: Config, { argument: email }: Given) =>
   await changeReviewer(config, email, true)
 
-/** `reviewers remove`: revokes the role. @throws if there is no such account */
+/** `reviewers remove`: revokes the role. @throws if no account has the e-mail address */
 export const removeReviewer = async (config: Config, { argument: email }: Given) =>
   await changeReviewer(config, email, false)
 

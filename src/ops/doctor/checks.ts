@@ -9,7 +9,7 @@ const check = (severity: Severity) => (cure: string, section?: string) => ({
 })
 const [note, weak, wrong] = [check('note'), check('weak'), check('wrong')]
 
-/** All findings of `doctor`, with severity, remedy and, for some, the standard behind them. */
+/** All findings of `doctor` except `ok`, with severity, remedy and, for some, the standard behind them. */
 export const checks = {
   'database.absent': note('the first start creates the database'),
   'database.silent': wrong('check that the database is running and that DATABASE_URL is correct'),

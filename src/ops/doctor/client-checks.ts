@@ -2,7 +2,7 @@ import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts
 import type { Database } from '../../platform/store/database.ts'
 import { type CheckName, found, ok } from './checks.ts'
 
-/** An application or resource server, with the creation times of its secrets in epoch milliseconds. */
+/** An application or resource server, with the creation times of its unexpired secrets in epoch milliseconds. */
 export type ClientFacts = Awaited<ReturnType<typeof readClientFacts>>[number]
 
 const DAY_MS = 86_400_000
@@ -21,7 +21,7 @@ const redirectUris =
 
 const isInClear = (url: URL | null) => url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 
-/** The rule for each finding. Forms and imports enforce further rules, which need no check here. */
+/** The rule for each finding about a client. Forms and imports enforce further rules, which need no check here. */
 const rules: Readonly<Partial<Record<CheckName, Rule>>> = {
   'client.address-in-clear': redirectUris((_uri, url) => isInClear(url)),
   'client.address-pattern': redirectUris((uri) => /[*{}]|%2a|%7b/i.test(uri)),
@@ -43,7 +43,7 @@ const rules: Readonly<Partial<Record<CheckName, Rule>>> = {
   },
 }
 
-/** Checks all applications and resource servers. */
+/** Checks all applications and resource servers that are not deleted. */
 export async function checkClients(database: Database) {
   const now = Date.now()
   return judgeClients(await readClientFacts(database, now), now)
@@ -62,7 +62,7 @@ export function judgeClients(clients: readonly ClientFacts[], now: number) {
   return [ok(findings.length === 0 ? `${all}; no weaknesses found.` : `${all}.`), ...findings]
 }
 
-/** Returns the full days since a time. -Infinity for `Math.min()` and Infinity for `Math.max()` of an empty list. */
+/** Returns the full days since a time: -Infinity for `Math.min()`, and Infinity for `Math.max()`, of an empty list. */
 function daysSince(timestamp: number, now: number): number {
   return Math.floor((now - timestamp) / DAY_MS)
 }
@@ -84,7 +84,6 @@ async function readClientFacts({ kysely }: Database, now: number) {
   return applications.map(({ redirect_uris, ...row }) => ({
     ...row,
     redirectUris: JSON.parse(redirect_uris) as string[],
-    /** The creation times of the secrets. */
     secretsMadeAt: secretsOf.get(row.clientId)?.map(({ created_at }) => created_at) ?? [],
   }))
 }

@@ -17,7 +17,7 @@ import { type Finding, type Findings, found, ok } from './checks.ts'
 
 const DAY_MS = 86_400_000
 
-/** Checks that the data folders are writable, and that other users cannot read the generated secret or the database. */
+/** Checks that the data folders are writable, and that other users cannot read the generated secret or SQLite files. */
 export function* checkPermissions({
   secrets,
   databaseUrl,
@@ -96,7 +96,7 @@ export function* checkMetrics({ metricsAddress }: Config): Generator<Finding> {
   yield found('metrics.exposed', sentence)
 }
 
-/** Signs in to the mail server. If there is none, reports mail stored in files, except for a loopback BASE_URL. */
+/** Tests the mail server. If there is none, reports mail stored in files, except for a loopback BASE_URL. */
 export async function* checkMail({ smtpUrl, baseUrl }: Config): Findings {
   if (smtpUrl === undefined) {
     if (isLoopbackUrl(baseUrl)) return

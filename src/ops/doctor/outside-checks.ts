@@ -6,7 +6,7 @@ import { type Finding, type Findings, found, ok } from './checks.ts'
 
 const ANSWER_TIMEOUT_MS = 3_000
 
-/** The maximum response length. Responses of the service are shorter. */
+/** The maximum response length. The responses that are checked here are shorter. */
 const ANSWER_CHARACTERS_MAX = 1_000_000
 
 /** The Origin header of a page on another origin. */
@@ -70,7 +70,7 @@ function whyUnreachable(baseUrl: string, error: unknown, mustRespond: boolean): 
   return found(check, `${baseUrl} does not respond: ${reason}`)
 }
 
-/** Returns the system error code, such as ECONNREFUSED, or the error message. */
+/** Returns the error code of the cause, such as ECONNREFUSED, or else a message. */
 function reasonOf(error: unknown): string {
   const { cause, message } = error as Error & { readonly cause?: NodeJS.ErrnoException }
   return cause?.code ?? cause?.message ?? message

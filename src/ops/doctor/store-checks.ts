@@ -41,7 +41,7 @@ export async function* checkDatabase(config: Config): Findings {
 
 async function* checkOpenDatabase(config: Config, database: Database, now: () => number): Findings {
   yield ok(`The database (${database.engine}) responds, and its schema is up to date.`)
-  // SQLite needs no such check, because Gatehouse configures its durability.
+  // Check only PostgreSQL, because Gatehouse itself configures the durability of SQLite.
   if (database.engine !== 'sqlite') yield* checkPostgres(database)
   yield* orFound('keys.unusable', 'The signing keys cannot be used', () =>
     checkKeys(config, database, now),
@@ -105,7 +105,7 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
   }
 }
 
-/** Finds stored secrets that no configured root secret can decrypt. */
+/** Finds stored secrets, other than signing keys, that no configured root secret can decrypt. */
 async function* checkSecrets(config: Config, database: Database, now: () => number): Findings {
   const counts = await countUnreadable(
     database.kysely,
@@ -136,7 +136,7 @@ async function* checkSlugs({ kysely }: Database): Findings {
 /** Returns the path of an uploaded file, relative to DATA_DIR/files. */
 export const pathOfFile = (id: string): string => diskPath(storageKey(id))
 
-/** Checks that DATA_DIR/files is the shared folder and has every file listed in the database. No-op with S3. */
+/** Checks that DATA_DIR/files has the folder id and every file listed in the database. No-op with S3. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   if (!(await isSharedFolder({ kysely }, join(dataDir, 'files'))))
@@ -186,7 +186,7 @@ export async function* checkRedis(config: Config): Findings {
   })
 }
 
-/** Reports a restore that did not use the `restore` command. If Redis does not respond, `checkRedis` reports it. */
+/** Reports a database that seems to be restored without the `restore` command. `checkRedis` reports Redis errors. */
 async function* checkRestore(config: Config, database: Database): Findings {
   const redis = await openRedisOf(config).catch(() => undefined)
   const finding = findRestore({ database, redis, dataDir: config.dataDir })

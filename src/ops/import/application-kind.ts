@@ -44,7 +44,7 @@ const schema = z
     redirectUris: list(z.string().max(2000), 20),
     postLogoutRedirectUris: list(z.string().max(2000), 20),
     scopes: list(z.enum([...scopeNames('member'), ...scopeNames('operator')]), 50),
-    // 43 characters can hold 256 random bits. A shorter secret could be guessed from its unsalted digest.
+    // 43 characters can hold 256 random bits. A short secret could be guessed from its unsalted digest.
     secret: optional(
       z
         .string()

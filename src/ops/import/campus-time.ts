@@ -1,6 +1,6 @@
 /**
  * Parses the times in import records. A time is absolute ("2026-03-01T09:00:00Z"), or relative to the time of the
- * import ("30 days ago", "in 14 days at 18:00" in UTC, "now"). The demo uses relative times to stay current.
+ * import ("30 days ago", "in 14 days at 18:00" in UTC, "now"). The demo uses relative times to be current when loaded.
  */
 
 const unitMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const

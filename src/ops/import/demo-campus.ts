@@ -57,7 +57,7 @@ function demoRefusal({ baseUrl, host, databaseUrl }: Config): string {
   )
 }
 
-/** Reads the records of the demo campus, parents before children. Throws an error that lists all invalid lines. */
+/** Reads the records of the demo campus, parents before children. @throws an Error that lists the invalid lines */
 export async function readDemo(folder: string): Promise<readonly ReadLine[]> {
   const files = (await openSources(folder)).map(async ({ lines }) => await Array.fromAsync(lines))
   const { lines, rejected } = readBatch((await Promise.all(files)).flat())

@@ -1,4 +1,4 @@
-/** Records the events of imported people, offers, orders, purchases, announcements, appearances and applications. */
+/** Records the events of imported people, sales, announcements, appearances, applications and most offers. */
 
 import { type RawBuilder, sql } from 'kysely'
 

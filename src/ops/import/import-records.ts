@@ -16,7 +16,7 @@ import { type RejectedIds, trackRejectedIds, writeLines } from './write-lines.ts
 
 const REJECTED_SHOWN_MAX = 200
 
-/** The statistics of a kind's tables are updated after an import of at least this many records. */
+/** The statistics of a kind's tables are updated after an import of at least this many lines of that kind. */
 const MANY_ROWS = 10_000
 
 export interface ImportSettings {
@@ -32,7 +32,7 @@ export interface ImportSettings {
   readonly emitsEvents?: boolean | undefined
   /** Called after each batch with its number of lines, and their size in bytes. */
   readonly onProgress?: (lines: number, size: number) => void
-  /** Called with the result of each line, in any order. */
+  /** Called with the result of each processed line, in any order. */
   readonly onLine?: (result: LineResult) => void
   /** Called with the text of each rejected line of at most 1 MiB. */
   readonly onReject?: (text: string) => void
@@ -48,7 +48,7 @@ export interface LineResult {
 type Counts = Partial<Record<KindName, number>>
 
 export interface ImportReport {
-  /** The number of imported records by kind, including unchanged records. */
+  /** The number of accepted lines by kind, including those that changed nothing. */
   readonly written: Counts
   /** The first 200 invalid lines. */
   readonly rejected: { source: string; line: number; problem: string }[]
@@ -59,7 +59,7 @@ export interface ImportReport {
   readonly deleted: Counts
   /** The number of lines that were skipped because an earlier run had processed them. */
   skipped: number
-  /** The number of missing people, or why they were not handled; undefined if not requested. */
+  /** The number of missing people, or why they are unknown or too many to disable; undefined if not requested. */
   absent: number | string | undefined
 }
 
@@ -71,9 +71,10 @@ interface Run extends ImportSettings, PresentPeople {
 }
 
 /**
- * Imports records in batches, each in one transaction, and then handles missing people. Rejects an invalid line and,
- * if its record is not stored yet, the lines that refer to it. Skips the lines of people who deleted their accounts. An
- * interrupted import of a file resumes after the last batch before the first rejected line, unless `missing` is set.
+ * Imports records in batches, each in one transaction, and then handles missing people if `missing` is set. Rejects an
+ * invalid line and, if its record is not stored yet, the lines that refer to it. Skips the lines of people who deleted
+ * their accounts. Without `missing`, a repeated import of a file skips the batches that were written before an
+ * interruption or the first rejected line.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings
@@ -109,7 +110,7 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
 
 /**
  * Updates PostgreSQL's statistics of tables with many written rows, one table per statement, because a statement has a
- * time limit. Until autovacuum runs, PostgreSQL would otherwise plan queries as if these tables were nearly empty.
+ * time limit. Until autovacuum runs, PostgreSQL could otherwise plan queries as if these tables were nearly empty.
  */
 async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
   if (engine === 'sqlite') return
@@ -262,9 +263,9 @@ async function readProgress({ kysely }: Database, { digest }: Source) {
   return {
     /** The setting that stores the progress; undefined if the source cannot be resumed. */
     name,
-    /** The last line that an earlier run wrote. */
+    /** The number of the line after which to resume; 0 if there is no progress. */
     line: name === undefined ? 0 : Number((await readSetting(kysely, name)) ?? 0),
-    /** Whether all lines so far were written. */
+    /** Whether no line so far was rejected. */
     isComplete: true,
   }
 }

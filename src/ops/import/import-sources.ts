@@ -21,9 +21,9 @@ export interface Line {
   readonly number: number
   /** The unparsed line, for the file of rejected lines; undefined if it is longer than 1 MiB. */
   readonly text: string | undefined
-  /** The parsed JSON; undefined if it is invalid or longer than 1 MiB. */
+  /** The parsed JSON; undefined if the line is not JSON or is longer than 1 MiB. */
   readonly value: unknown
-  /** The size of the line, in bytes. */
+  /** The size of the line in bytes, including a line feed. */
   readonly size: number
 }
 

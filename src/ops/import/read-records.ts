@@ -6,8 +6,8 @@ import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
 import { type Fields, findTimeProblem } from './record-rows.ts'
 
 /**
- * The maximum number of lines per transaction. It is small, because a transaction on SQLite blocks all other writers, and
- * the transaction of an HTTP request must finish within `storage.answerWithinMs`.
+ * The maximum number of lines per transaction, except for the demo. It is small, because a transaction on SQLite blocks
+ * all other writers, and PostgreSQL cancels slow statements of an HTTP request (`storage.answerWithinMs`).
  */
 export const BATCH_LINES = 250
 
@@ -18,7 +18,7 @@ export interface DataRecord {
   readonly id: string
   /** All fields, with defaults for missing fields. */
   readonly values: Fields
-  /** The fields that the line contains. All other fields keep their values in the database. */
+  /** The fields that the line contains. All other fields of a stored record keep their values. */
   readonly given: ReadonlySet<string>
   readonly deleted: boolean
 }

@@ -38,7 +38,7 @@ const announcementFields = {
   link: optional(url),
 }
 
-/** All kinds of records, parents before children. Only backups contain grants, tokens, keys and the audit trail. */
+/** All kinds of records, parents before children. They include no grants, tokens, signing keys or audit events. */
 export const kinds = {
   site: kind({
     table: 'site',

@@ -34,7 +34,7 @@ export interface InnerList<Values = Fields> {
   entriesOf?(record: Values): readonly unknown[]
 }
 
-/** A column whose value is computed from fields of the record. */
+/** A column whose value is computed. A line changes the stored value only if the line contains one of `fields`. */
 interface DerivedColumn<Values> {
   readonly fields: readonly string[]
   make(record: Values, writing: Writing): unknown
@@ -94,7 +94,7 @@ interface Reference {
   readonly id: string
 }
 
-/** Returns all references in a record, including its lists. */
+/** Returns the references in a record and its lists, in the fields that `referenced` names. */
 export function referencesIn(record: object): Reference[] {
   return Object.entries(record).flatMap(([field, value]) =>
     [value].flat().flatMap((entry) => referencesAt(field, entry)),

@@ -28,8 +28,8 @@ const MEDIA_TYPE = 'application/x-ndjson'
 
 /**
  * Creates the route to which the platform sends records to import (docs/how-to/import.md). The platform signs each
- * request with a configured key, because client credentials grants are unsupported (design 25). Sending the same
- * records again changes nothing.
+ * request with a configured key, because client credentials grants are unsupported (design 25). Sending records as they
+ * are stored changes nothing, so a request can be repeated.
  */
 export function recordsRoute(
   { service: { platformKeys }, baseUrl, firebaseSignerKey }: Config,
@@ -72,8 +72,8 @@ export function recordsRoute(
 }
 
 /**
- * Creates the function that authenticates a request and returns its body. Reads the body only after verifying the
- * signature, so unauthenticated callers cannot fill the memory. Consumes the JWT after comparing the digest.
+ * Creates the function that authenticates a request and returns its body. It reads the body only after it has verified
+ * the signature, so unauthenticated callers cannot fill the memory. It consumes the JWT after comparing the digest.
  */
 function makeReadSigned(keys: JSONWebKeySet, baseUrl: string, platform: Platform) {
   const { now } = platform

@@ -45,7 +45,7 @@ export async function hashPasswords(
  * Writes records: inserts, updates and deletes rows. Deletes records marked as deleted, and entries that are no longer
  * in a list. Fields that a line does not contain remain unchanged. Adds the changed records to `changed`.
  *
- * @throws Contradiction, or the database's error for an unknown reference or a duplicate
+ * @throws Contradiction, or the database's error, for example for an unknown reference or a duplicate
  */
 export async function writeBatch(records: readonly DataRecord[], writing: Writing): Promise<void> {
   const { trx } = writing
@@ -322,7 +322,7 @@ const rules: readonly Rule[] = [
   },
 ]
 
-/** Returns the description of the first violated rule. Runs one query for each rule that applies to the batch. */
+/** Returns the description of the first violated rule, if any. Runs one query per rule until a rule is violated. */
 async function findContradiction(
   byKind: ReadonlyMap<KindName, readonly DataRecord[]>,
   { trx }: Writing,
