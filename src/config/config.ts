@@ -11,7 +11,7 @@ import { assistantTable } from './assistant-table.ts'
 import { mayServeDemo, readEnvironment } from './environment.ts'
 import { problemsOfAudiences, problemsOfProviders, servicePolicy } from './service-policy.ts'
 
-/** The whole configuration: URLs, secrets and process settings from the environment, policy from `config/*.json`. */
+/** The whole configuration: URLs, secrets and process settings from the environment, policy from the JSON files. */
 export type Config = ReturnType<typeof readConfig>
 
 export type ServicePolicy = z.infer<typeof servicePolicy>
@@ -69,9 +69,9 @@ const conformanceSettings = z.strictObject({
 
 /**
  * Reads the environment, and the JSON files in CONFIG_DIR or, by default, in `defaultFolder`. CONFIG_DIR may lack
- * assistants.json and metadata-documents.json.
+ * assistants.json, metadata-documents.json and, unless the conformance profile is used, conformance.json.
  *
- * @throws one error that lists every problem
+ * @throws one error that lists all problems found
  */
 export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string) {
   const problems: string[] = []

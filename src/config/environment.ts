@@ -14,7 +14,7 @@ function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readon
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** Creates the schema of a canonical origin, because the issuer must equal BASE_URL. Removes a trailing slash. */
+/** Creates the schema of a canonical origin, because clients compare the issuer as text. Removes a trailing slash. */
 const originOf = (name: string) =>
   z.string().transform((value, context) => {
     const url = URL.parse(value)
@@ -371,7 +371,7 @@ function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   yield `to store files in S3, also set ${missing.join(', ')}`
 }
 
-/** Returns why a secret must be set; undefined for local use without PostgreSQL and Redis. */
+/** Returns why a secret must be set; undefined for http on a loopback address without PostgreSQL and Redis. */
 function whySecretIsNeeded(url: string, store: string | undefined): string | undefined {
   if (!isLoopbackUrl(url))
     return `BASE_URL is ${new URL(url).origin}, which is not a loopback address`

@@ -63,7 +63,7 @@ const identityProvider = z.strictObject({
   domains: z.array(z.string().refine(isMailDomain, 'must be a domain name')).max(100).default([]),
 })
 
-/** Limits on sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups. */
+/** Limits on sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups, and related periods. */
 const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
@@ -191,7 +191,7 @@ export const servicePolicy = z.strictObject({
     accessTokenSeconds: seconds(DAY_SECONDS),
     // The specification prescribes this value.
     idTokenSeconds: z.literal(600),
-    // The maximum time between two refreshes.
+    // How long a refresh token stays valid if it is not used.
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
     // The maximum lifetime of a family of refresh tokens, unless an operator application waives it (design 40).
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
@@ -214,7 +214,7 @@ export const servicePolicy = z.strictObject({
     })
     .default({ stateBytesMax: 4096, bytesMax: 8192 }),
   keys: z.strictObject({
-    // How long a key must have been published before it may sign.
+    // How long the next key must have been published before it may sign, except with `rotate --force`.
     publishLeadSeconds: seconds(DAY_SECONDS),
     // How long a retired key stays published.
     retiredKeepSeconds: z.int().min(600).max(DAY_SECONDS),
@@ -315,8 +315,8 @@ export const servicePolicy = z.strictObject({
 
 /**
  * Returns the problems of upstream audiences. A client whose id equals an audience could accept a token for that
- * audience as an id_token. So an audience must not be the issuer, a configured client_id, or a possible URL of a
- * metadata document, even on a host that the configuration does not allow.
+ * audience as an id_token. So an audience must not be a configured client_id, or a possible URL of a metadata
+ * document, even on a host that the configuration does not allow. Nor may it be the issuer, our own audience.
  */
 export function problemsOfAudiences(
   rows: readonly { readonly audience: string }[],

@@ -66,7 +66,7 @@ export const changeActions = Object.entries(changes).flatMap(([subject, verbs]) 
   verbs.map((verb) => `${subject}.${verb}` as ChangeAction),
 )
 
-/** Actions recorded outside of transactions, at the next flush. Requests do not wait for them. */
+/** Actions that are buffered, and recorded by a later flush. Requests do not wait for them. */
 export const eventActions = [
   'sign_in.success',
   'sign_in.failure',
@@ -98,7 +98,7 @@ export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'audit.dropped',
 ])
 
-/** Actions whose events have a site only if the person belongs to it. Operators must not see other people's events. */
+/** Actions whose events have a site only if the person belongs to it, so operators see only events of their members. */
 export const memberEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.success',
   'sign_in.failure',

@@ -8,7 +8,7 @@ import type { Schema } from '../store/schema.ts'
 
 /** Filters of the audit trail. An absent filter matches every event. */
 export interface AuditFilter {
-  /** Matches events of this site, and reviews of metadata documents for all sites. */
+  /** Matches events of this site, and platform-wide reviews of metadata documents. */
   readonly siteId?: string | undefined
   readonly action?: string | undefined
   /** Matches actions by this client, and changes to it. */
@@ -63,7 +63,7 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   return { ...page, rows: await describeEvents(database.kysely, page.rows) }
 }
 
-/** Describes events for operators, with names instead of ids, and with the values that each event changed. */
+/** Describes events for operators, with names instead of ids where known, and with the values that changed. */
 async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[]) {
   const parsed = rows.map((row) => ({
     row,
@@ -85,12 +85,12 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
         .join(', ')
     return {
       occurredAt: row.occurred_at,
-      /** The actor's current name; undefined if the person was deleted, or no person acted. */
+      /** The actor's current name; undefined if no person acted, or the person's row is missing. */
       actorName: row.actor_name ?? undefined,
       hasActor: row.actor_person_id !== null,
       aboutName: row.about_name ?? row.person_id ?? undefined,
       action: row.action,
-      /** The name of the changed object, or its id if no name is known. */
+      /** The name of the changed object; otherwise, its id or, if that says nothing, an empty text. */
       subject:
         names.get(row.subject_id) ?? String(own ?? (idSaysNothing(row) ? '' : row.subject_id)),
       address: row.address ?? undefined,

@@ -97,7 +97,7 @@ export function eventLine(row: Selectable<Schema['audit_event']>): string {
 export function openEventSink(place: string): EventSink {
   if (place !== 'stdout' && place !== 'stderr') return (lines) => appendTo(place, lines)
   return async (lines) => {
-    // One write per line, so log lines cannot split an event.
+    // One write per line, so log lines of this process cannot split an event.
     for (const line of lines) {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       process[place].write(`${line}\n`, (error) => (error ? reject(error) : resolve()))

@@ -18,7 +18,7 @@ type NotedRequest = { readonly id: string } & Partial<
   Record<'client' | 'error' | 'detail' | 'address', string | undefined>
 >
 
-/** The maximum number of buffered events. Further events are dropped and counted. */
+/** The maximum number of rows that wait to be written. The events of further rows are dropped and counted. */
 export const WAITING_EVENTS_MAX = 5000
 /** The maximum number of events per write. Small, because SQLite blocks the process while it writes. */
 const EVENTS_PER_WRITE = 50
@@ -79,7 +79,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
     /** Writes the events that are due. A failed write is retried at the next flush. */
     flush: async () => await write(false),
 
-    /** Writes all events. If the write fails, logs how many events are lost. */
+    /** Writes all events. If the write fails, logs how many rows and dropped events are lost. */
     async end() {
       await write(true).catch((error: unknown) => {
         const line = { cause: String(error), events: waiting.length + dropped }
@@ -138,7 +138,7 @@ interface Tally {
   times: number
 }
 
-/** Groups equal events of a minute into at most two rows: one at the next flush, and one after the minute. */
+/** Groups events of a minute that differ only in address or request: a row at the next flush, at most one later. */
 function countEvents() {
   let tallies = new Map<string, Tally>()
   let kinds = { minute: 0, ofAction: new Map<string, number>() }
@@ -166,7 +166,7 @@ function countEvents() {
     },
 
     /**
-     * Removes and returns due events: first occurrences, and repetitions from past minutes. With `all`, also returns
+     * Removes and returns due events: new ones, and repetitions from past minutes. With `all`, also returns
      * the repetitions from this minute.
      */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {

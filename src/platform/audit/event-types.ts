@@ -100,7 +100,7 @@ export const typeOfAction: ReadonlyMap<string, string> = new Map(
  * already in the queue.
  *
  * @param which a condition for rows of `audit_event a` and `webhook_endpoint e`
- * @param rowsMax the maximum number of events to queue, oldest first; all events by default
+ * @param rowsMax the maximum number of messages to queue, oldest events first; no maximum by default
  */
 export function eventQueueing(
   which: RawBuilder<unknown>,

@@ -131,7 +131,7 @@ export async function writeAuditRows(
   await sendTogether(kysely, statements)
 }
 
-/** Skips events that are already stored, because an earlier write may have succeeded despite a timeout. */
+/** Inserts events, except those that an earlier write has stored despite a timeout. */
 function insertEvents(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   return kysely
     .insertInto('audit_event')
@@ -152,7 +152,7 @@ export interface AuditNote {
   readonly aboutPersonId?: string | undefined
   readonly clientId?: string | undefined
   readonly siteId?: string | undefined
-  /** The grant, used only to look up the site. */
+  /** The grant, from which the site is looked up. It is not stored. */
   readonly grantId?: string | undefined
   readonly reason?: string | undefined
   readonly address?: string | undefined

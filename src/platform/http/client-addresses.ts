@@ -6,7 +6,7 @@ export const ADDRESS_LENGTH_MAX = 512
  * Validates a URL on a client's server, such as its JWKS or back-channel logout URI. The URL must be canonical https
  * with a public host name. Requests to the URL also check the resolved addresses (platform/outgoing/guarded-fetch.ts).
  *
- * @param privateHosts hosts, with ports, that the configuration allows although they are private
+ * @param privateHosts private hosts, with ports, that the configuration allows; their name and port are not checked
  * @param callbacks the application's redirect URIs; one must have the same host and port if the port is not 443
  * @returns the kind of the problem, or undefined
  */

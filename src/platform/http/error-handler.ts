@@ -13,9 +13,9 @@ export interface ErrorBody {
 }
 
 /**
- * Creates the error handler of our own routes. The engine has its own. Sends 404 or 405 if no route responded. Sends
- * deliberate errors, and errors of the body parser and router, to the caller. For any other error, the caller gets only
- * the id of the log line.
+ * Creates the error handler of our own routes. The engine has its own. It sends 404 or 405 if no route responded. It
+ * sends deliberate errors, and errors of the body parser and router, to the caller. For any other error, it sends
+ * `server_error` with the id of the log line.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {
@@ -51,7 +51,7 @@ function refuseUnmatched(ctx: Context): never {
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
 const METADATA_ELSEWHERE = `remove the path or trailing slash from the issuer (metadata: ${paths.openidConfiguration})`
 
-/** Sends an error: as JSON to programs, as a page to browsers. */
+/** Sends an error: as a page if people open the path and the client prefers HTML, otherwise as JSON. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
   // JSON comes first, so clients that accept any type get JSON.

@@ -131,7 +131,7 @@ export const notPlatformReviewer = (): Refusal =>
 
 export const nothingHere = (remedy = 'check the URL'): Refusal =>
   custom(404, 'not_found', `no page or endpoint exists at this URL; ${remedy}`)
-/** The URL contains an area that cannot be changed, or its areas are not in canonical order (design 38). */
+/** The URL of a tool endpoint names an area that cannot be changed, or areas out of canonical order (design 38). */
 export const unknownAreas = (problem: string): Refusal => custom(404, 'not_found', problem)
 export const methodNotAllowed = (allowed: string): Refusal =>
   invalidRequest(405, `this endpoint accepts only ${allowed}`)

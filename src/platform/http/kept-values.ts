@@ -23,7 +23,7 @@ export function openOrNothing(
 
 /**
  * Creates the functions that write and read values in one cookie. `owner` identifies the interaction or browser to
- * which a value belongs. Browsers send the cookie only below the path `pathOf(owner)`.
+ * which a value belongs. Browsers send the cookie only at and below the path `pathOf(owner)`.
  */
 export function makeKeptValues<Value>(
   cookie: string,

@@ -30,7 +30,7 @@ export function refuseNul(ctx: Context): void {
   if (values.some((value) => String(value).includes('\0'))) throw nulInRequest()
 }
 
-/** Reads a form with files (multipart/form-data) up to a limit. @throws bodyTooLarge, or badUpload if it is malformed */
+/** Reads a form with files (multipart/form-data) up to a limit. @throws bodyTooLarge; badUpload if it is malformed */
 export async function readMultipart(ctx: Context, bytesMax: number): Promise<void> {
   const bytes = await readRequestBody(ctx, bytesMax)
   const headers = { 'Content-Type': ctx.get('content-type') }
@@ -84,7 +84,7 @@ export async function openFormFile(ctx: Context) {
   return { name, declaredType, stream: Readable.from(content()) }
 }
 
-/** Returns the file in a field of a form that `readMultipart` read; undefined if the person chose none. */
+/** Returns the file in a field of a form that `readMultipart` read; undefined if there is none, or it is empty. */
 export function formFile(ctx: Context, name: string): File | undefined {
   const value = sentValue(ctx, name)
   return value instanceof File && value.size > 0 ? value : undefined
@@ -116,7 +116,7 @@ export type VisitorForms = ReturnType<typeof makeVisitorForms>
 
 /** A browser, recognized by a random cookie, whether or not a person is signed in. */
 export interface Visitor {
-  /** The cookie's value, which only this browser knows. */
+  /** The cookie's value, which no other browser knows. */
   readonly browser: string
   readonly csrf: string
 }

@@ -46,7 +46,7 @@ export const paths = {
   ready: '/readyz',
 } as const
 
-/** The tool endpoints and their metadata. */
+/** The tool endpoints and their metadata, except those in `changePaths`. */
 export const toolPaths = [
   ...[paths.mcp, paths.mcpMember, paths.mcpAdmin, paths.protectedResourceMcp],
   ...[paths.protectedResourceMcpMember, paths.protectedResourceMcpAdmin],
@@ -58,7 +58,7 @@ export const changePaths = {
   protectedResource: '/.well-known/oauth-protected-resource/mcp/admin/change/:areas',
 } as const
 
-/** Separates areas in URLs. Some clients percent-encode a comma, so the path would not match. */
+/** Separates areas in URLs. A comma would not do: some clients percent-encode it, so the path would not match. */
 export const AREA_SEPARATOR = '.'
 
 /** Returns the path of the operator endpoint for changes in these areas, which must be in canonical order. */

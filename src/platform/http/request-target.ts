@@ -8,10 +8,10 @@ import { refuseCompressed } from './request-body.ts'
 export const PROXY_IGNORED = 'proxy_ignored_at'
 
 /**
- * Replaces Host and X-Forwarded-*, so the service derives all its URLs from {base_url} (design 1). Otherwise, the
- * engine would use these headers for every advertised URL and for the cookies' `secure` flag. `state.presentedHost`
- * keeps the original Host for endpoints that reject foreign hosts. Keeps X-Forwarded-For only behind a trusted proxy,
- * and only the last entry, which that proxy added.
+ * Replaces or removes Host and the X-Forwarded headers that Koa reads, so the service derives all its URLs from
+ * {base_url} (design 1). Otherwise, the engine would use these headers for every advertised URL and for the cookies'
+ * `secure` flag. `state.presentedHost` keeps the original Host for endpoints that reject foreign hosts. Keeps
+ * X-Forwarded-For only behind a trusted proxy, and only the last entry, which that proxy added.
  *
  * @param noteIgnored called for each request before X-Forwarded-For is removed; undefined if the proxy is trusted
  */

@@ -42,7 +42,7 @@ export async function answerUncached(ctx: Context, answer: ProgramRoute['answer'
   }
 }
 
-/** A router, which receives the requests to its paths, or middleware, which receives every request. */
+/** A router, which handles only requests to its paths, or middleware, which runs at every path. */
 export type Surface = Router | Middleware
 
 /** Calls the surfaces in turn until one responds. For fixed paths, skips routers that cannot match, to save time. */

@@ -1,8 +1,8 @@
 const DEPTH_MAX = 8
 
 /**
- * Parses a JSON object, or describes the problem. Parsers disagree about duplicate names, so each name must be unique.
- * Also rejects members named `__proto__`, and more than 8 levels of nesting.
+ * Parses a JSON object, or describes the problem. Parsers disagree about duplicate names, so each name must be unique
+ * in its object. Also rejects members named `__proto__`, and more than 8 levels of nesting.
  */
 export function parseStrictObject(
   text: string,

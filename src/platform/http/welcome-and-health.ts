@@ -36,8 +36,8 @@ const assets = [
 ]
 
 /**
- * Creates the routes of the welcome page, stylesheet, icons and health checks. /healthz shows that the process is alive.
- * /readyz shows that its stores respond.
+ * Creates the routes of the welcome page, stylesheet, icons and health checks. /healthz shows that the process runs.
+ * /readyz shows whether its stores respond.
  *
  * @param checkStores rejects if a store does not respond in time
  */

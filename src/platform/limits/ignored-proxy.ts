@@ -17,9 +17,9 @@ interface WarningPorts {
 }
 
 /**
- * Creates a function that counts requests whose X-Forwarded-For is ignored. Also warns in the log and in `doctor`,
- * because all users behind an ignored proxy count as one address. Skips requests from public addresses, because anyone
- * on the internet can send the header.
+ * Creates a function that counts requests whose X-Forwarded-For is ignored. The function also warns in the log and in
+ * `doctor`, because all users behind an ignored proxy count as one address. It skips requests from public addresses,
+ * because anyone on the internet can send the header.
  */
 export function makeProxyWarning({ logger, database, now, watch }: WarningPorts) {
   let notedAtMs = Number.NEGATIVE_INFINITY

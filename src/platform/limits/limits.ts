@@ -16,7 +16,7 @@ export type Limits = ReturnType<typeof makeLimits>
 export const EXCHANGE_SECONDS = 1
 /**
  * The share of a limit below which a process does not report counts. Most callers stay below this share, so exchanges
- * stay small. If sixteen processes each leave this share unreported, a caller can use at most twice the limit.
+ * stay small. The points that sixteen processes leave unreported for a key add up to less than the limit.
  */
 const UNREPORTED_SHARE = 1 / 16
 /** The maximum number of counts per exchange; the rest wait for the next exchange. */
@@ -143,7 +143,7 @@ function settle(count: Count, { points, msLeft }: Sum, nowMs: number): void {
   count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)
 }
 
-/** Returns the count to add in the store. Its key has a digest, so the store contains no plain addresses or accounts. */
+/** Returns the count to add in the store. Its key has a digest, so the store has no plain addresses or accounts. */
 function sharedCount({ name, windowSeconds }: LimitInForce, key: string, points: number) {
   return { key: `${name}:${sha256(key)}`, points, windowSeconds }
 }

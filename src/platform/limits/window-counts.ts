@@ -12,7 +12,7 @@ export interface Count {
 
 interface Generation {
   readonly counts: Map<string, Count>
-  /** Points of the keys beyond the maximum, in shared cells. Allocated when first needed. */
+  /** Points of the keys without their own count, in shared cells. Allocated when first needed. */
   cells?: Uint32Array
 }
 

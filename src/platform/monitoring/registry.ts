@@ -95,7 +95,7 @@ function makeMetric(
 
 const BEGUN_MAX = 20
 
-/** Starts a counter with few label combinations at zero, because Prometheus misses the first increase of a series. */
+/** Starts a counter with few label combinations at zero. Otherwise, Prometheus misses the first increase of each. */
 function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): Counter {
   const lists = Object.entries(labels).map(([label, values]) =>
     'valuesMax' in values ? [] : values.map((value) => ({ [label]: value })),

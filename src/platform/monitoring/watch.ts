@@ -47,7 +47,7 @@ export function makeWatch({ metrics, traces }: Watchers) {
       const traced = traces ? traces.guard(guard) : guard
       return metrics ? timed(traced, metrics) : traced
     },
-    /** Wraps `send` to count and trace its requests. POST requests without a purpose count as sign-out notices. */
+    /** Wraps `send` to count and trace its requests. Without a purpose, POST counts as `notice`, GET as `document`. */
     fetch(send: SendOutgoing): SendOutgoing {
       const traced = traces ? traces.fetch(send) : send
       return async (input, init) => {
@@ -67,7 +67,7 @@ export function makeWatch({ metrics, traces }: Watchers) {
         await counted(signIn(attempt), (result) =>
           metrics?.add('gatehouse_sign_ins_total', { outcome: result?.kind ?? 'failed' }),
         ),
-    /** Sends a request to another service, with headers that continue the trace. */
+    /** Sends a request to another service, with headers that continue the trace, if traces are on. */
     outgoing: traces?.outgoing ?? outgoing,
     /** Middleware that starts the trace of a request; undefined if traces are off. */
     trace: traces?.middleware,
@@ -156,7 +156,7 @@ function countTokenRequest(metrics: Metrics, { grantType, outcome, status }: Log
 /** Counts a forwarded request. An error response of the platform API has a status, but no error code of ours. */
 function countForwarded(metrics: Metrics, { error, status }: LoggedRequest): void {
   const isFailure = error?.startsWith('upstream_') === true
-  // This service rejected the request before forwarding it.
+  // This service rejected the request itself.
   if (error !== undefined && !isFailure) return
   const outcome = isFailure ? 'failed' : endOf({ status })
   metrics.add('gatehouse_outgoing_requests_total', { purpose: 'upstream', outcome })

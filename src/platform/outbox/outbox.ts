@@ -153,7 +153,7 @@ type Row = Selectable<Schema['outbox']>
 
 /**
  * Claims due messages by postponing them. Of messages with the same queue and subject, claims only the first. On
- * PostgreSQL, skips rows that another process is claiming. `more` means that other queues may have due messages.
+ * PostgreSQL, skips rows that another process is claiming. `more` means that further messages may be due.
  */
 async function claim({ database, now }: OutboxPorts, sending: readonly Row[]) {
   const free = MESSAGES_AT_ONCE - sending.length
@@ -201,7 +201,7 @@ async function claim({ database, now }: OutboxPorts, sending: readonly Row[]) {
 }
 
 interface Running extends OutboxPorts {
-  /** Deletes the row of a sent message. */
+  /** Deletes the row of a message that was sent or dropped. */
   readonly remove: (id: string) => Promise<unknown>
   readonly cut: AbortSignal
 }
@@ -258,7 +258,7 @@ function outcomeOf(failure: unknown, isOld: boolean): 'sent' | 'dropped' | 'post
 const SETTLE_AGAIN_MS = 1_000
 
 /**
- * Deletes the row or, if `lastError` is set, postpones it and the messages that must wait for it. Retries a failed write
+ * Deletes the row or, if `lastError` is set, postpones it and the messages that must wait for it. Retries failed writes
  * until the claim ends or the service stops, because a message is sent again if its row remains.
  */
 async function settle(

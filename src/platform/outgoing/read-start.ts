@@ -1,5 +1,5 @@
 /**
- * Reads at most `bytesMax` bytes of a response. Leaving the loop early cancels the stream, which closes the connection.
+ * Reads the first `bytesMax` bytes of a response. Leaving the loop early cancels the stream and closes the connection.
  *
  * @returns the bytes, and whether the response is longer
  */

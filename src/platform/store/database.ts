@@ -15,7 +15,7 @@ export interface Database extends AsyncDisposable {
   ping(): Promise<void>
 }
 
-/** Whether a statement failed because a unique index already contains the value. */
+/** Whether a statement failed because a unique index already contains the value. On SQLite, ignores primary keys. */
 export function isDuplicate(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === '23505'

@@ -12,7 +12,7 @@ import type { SqlStore, StoreUse } from './store-use.ts'
 
 /**
  * Runs a store call, for example to convert its errors or to measure it. `isFailure` distinguishes store failures from
- * other errors in a transaction, such as deliberate error responses.
+ * other errors, such as invalid SQL or a deliberate error response in a transaction.
  */
 export type StoreGuard = <Result>(
   call: () => Promise<Result>,
@@ -28,7 +28,7 @@ export interface GuardedEngine {
   readonly guard: StoreGuard | undefined
 }
 
-/** Opens a database whose statements and transactions pass through the guard, each exactly once. */
+/** Opens a database. Each transaction, and each statement outside of one, passes through the guard exactly once. */
 export function openKysely(engine: GuardedEngine): Kysely<Schema> {
   const { store, dialect, driver, run, guard = (call) => call() } = engine
   const hasRaised = markErrors(driver)

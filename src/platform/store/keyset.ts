@@ -6,7 +6,7 @@ import {
   sql,
 } from 'kysely'
 
-// Keyset pagination, used by every list: a page begins after the last row of the previous page. Rows that are added or
+// Keyset pagination, used by paged lists: a page begins after the last row of the previous page. Rows that are added or
 // removed between requests cause no duplicates or gaps, and the last page is as fast as the first page.
 
 /** The position of a row in a list: its sort value, and its id to break ties. */
@@ -33,7 +33,7 @@ export interface ListOrder<Row> {
   readonly placeOf: (row: Row) => PlaceInList
 }
 
-/** Creates the sort order by a column that is also a field of the rows. Ids break ties. */
+/** Creates the sort order by a column or expression whose value is also a field of the rows. Ids break ties. */
 export function orderBy<Field extends string>(
   field: Field,
   direction: 'asc' | 'desc',

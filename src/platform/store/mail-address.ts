@@ -18,7 +18,7 @@ export function isMailAddress(text: string): boolean {
   )
 }
 
-/** Whether the text is a valid e-mail domain in ASCII form. */
+/** Whether the text is a valid e-mail domain in ASCII form, with at least one dot. */
 export const isMailDomain = (text: string): boolean =>
   text.includes('.') && text === domainToASCII(text) && isMailAddress(`a@${text}`)
 

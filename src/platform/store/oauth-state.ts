@@ -220,7 +220,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,
 }
 
-/** The commands in use, all of which both servers and clusters support. */
+/** A client with the commands in `scripts`. Servers and clusters support all commands that this file uses. */
 interface Commands extends Redis {
   gatehouseConsume(key: string, nowMs: number): Promise<[first: number, atMs: string] | null>
   gatehouseForget(key: string, value: string): Promise<unknown>

@@ -1,4 +1,4 @@
-// The types of the tables about clients, keys and grants. See schema.ts.
+// The types of the tables about clients, keys, grants, OAuth state, the outbox and webhooks. See schema.ts.
 
 import type { Generated } from 'kysely'
 

@@ -26,7 +26,7 @@ export interface StoreSettings {
   }
 }
 
-/** Opens the stores of a running service. `processes` is the number of processes that share the database. */
+/** Opens the stores of a running service. `processes` on this host share `databaseConnectionsMax`. */
 export async function openStores(
   settings: StoreSettings,
   { guard, logger }: { readonly guard: StoreGuard; readonly logger: Logger },
@@ -126,7 +126,7 @@ export function locationOf(
 
 const ANSWER_WITHIN_MS = 300
 
-/** Opens a database, and loads only its driver. Applies pending migrations, or throws with `migrations: 'refuse'`. */
+/** Opens a database, and loads only its driver. Applies pending migrations or, with `refuse`, throws if any exist. */
 export async function openDatabase(
   location: DatabaseLocation,
   options: DatabaseOptions = {},

@@ -12,8 +12,8 @@ const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()
 
 /**
- * Returns the name of a query's prepared statement. Planning a large join takes several times as long as running it.
- * Once there are PREPARED_MAX names, returns undefined for new queries. Only list queries have so many variants.
+ * Returns the name of a query's prepared statement, whose plan the server can reuse. Planning a large join takes
+ * several times as long as running it. Once there are PREPARED_MAX names, returns undefined for new queries.
  */
 function preparedName(text: string): string | undefined {
   const known = preparedNames.get(text)

@@ -51,7 +51,7 @@ const types: pg.CustomTypesConfig = {
 
 /**
  * Migrates and opens a database on a PostgreSQL server. Queries never take longer than the limits of `StorageTimeout`,
- * even if the server is down. After an outage, queries succeed again within a second.
+ * even if the server is down. After an outage, queries normally succeed within a second.
  */
 export async function openPostgres(
   location: PostgresLocation,
@@ -152,7 +152,7 @@ async function closed(work: Promise<unknown>): Promise<void> {
 /**
  * Takes a connection from the pool for Kysely. After a query times out, further queries on the connection, such as a
  * rollback, fail at once, and releasing the connection closes it. `begin` is sent together with the next statement.
- * After a failed statement, all later statements of the transaction fail with its error, even if no caller waited for
+ * After a failed statement, all later statements up to the rollback fail with its error, even if no caller waited for
  * the response. PostgreSQL itself responds to `commit` in a failed transaction without an error.
  */
 async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
@@ -254,9 +254,9 @@ function migrationSession(client: pg.Client): MigrationSession {
 }
 
 /**
- * A table that exists while a backup is being restored. In the restored dump, grants that were revoked after the backup
- * are still active. Until the restore has ended these grants, the service rejects the database, because a supervisor
- * may restart the service at any time.
+ * The name of a table that exists while a backup is being restored. In the restored dump, grants that were revoked
+ * after the backup are still active. Until the restore is finished, the service rejects the database, because a
+ * supervisor may restart the service at any time.
  */
 export const UNFINISHED_RESTORE = 'restore_not_finished'
 

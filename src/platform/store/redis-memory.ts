@@ -5,7 +5,7 @@ import type { RedisClient } from './redis.ts'
 /** The name of the setting that stores when all sessions and grants were last ended, in epoch milliseconds. */
 export const EVERYTHING_ENDED = 'everything_ended_at'
 
-/** The interval at which to check the servers of a cluster. A failover goes unnoticed for at most this long. */
+/** The interval at which to check the servers of a cluster. A failover goes unnoticed for about this long at most. */
 export const MEMORY_LOOK_SECONDS = 1
 
 /**
@@ -54,7 +54,7 @@ export async function openRedisMemory(
     unknownSince = now()
     look().catch(() => {})
   })
-  // If INFO is forbidden, every reconnect counts as a new server.
+  // If INFO is forbidden, every start and every reconnect counts as a new server.
   await look().catch(() => {})
   return {
     /** Returns the time, by the database clock, before which writes may have been lost. */

@@ -23,7 +23,7 @@ interface MarkedStores {
 
 /**
  * Looks for signs that the database was restored: a later marker in Redis or DATA_DIR, a different PostgreSQL timeline,
- * or a different database. Finds nothing if all stores were restored to the same time.
+ * or a different database. May find nothing if all stores were restored to the same time.
  *
  * @returns the current `id` and, if restored, a `sentence` and whether the database `isOlder` than other stores
  */
@@ -62,7 +62,7 @@ async function idOf({ engine, kysely }: Database): Promise<string> {
   return rows[0]?.id ?? ''
 }
 
-/** Creates the task that marks all stores. If the database seems to have been restored, only logs a warning. */
+/** Creates the task that marks all stores or, if the database seems to have been restored, only logs a warning. */
 export function makeMarking(stores: MarkedStores, now: () => number, logger: Logger) {
   const { database, redis, dataDir } = stores
   return async (): Promise<void> => {

@@ -2,13 +2,13 @@ import { type RawBuilder, sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
-/** Builds the condition that a column contains the words. Ignores case (on SQLite, only for A to Z). Uses no index. */
+/** Builds the condition that a column contains the text. Ignores case (on SQLite, only for A to Z). Uses no index. */
 export function containsText(column: string, words: string) {
   const pattern = words.replace(/[%_!]/g, '!$&').replaceAll('\0', '')
   return sql<boolean>`lower(${sql.ref(column)}) like lower(${`%${pattern}%`}) escape '!'`
 }
 
-/** The maximum number of words of a search. More words are ignored. */
+/** The maximum number of words of a search. Further words are ignored. */
 const WORDS_MAX = 8
 
 /** The separators between words, the same as in the triggers that write `person_word`. */
@@ -34,7 +34,7 @@ const LAST_LETTER = '\u{10ffff}'
 /**
  * Builds the condition that a column begins with a prefix, compared byte by byte. Uses an index range.
  *
- * @param from the start of a later page. It replaces the prefix as the lower bound, as SQLite uses only one lower bound
+ * @param from the start of a later page, which replaces the prefix, because SQLite uses only one lower bound
  */
 export function beginsWith(value: RawBuilder<unknown>, prefix: string, from: string = prefix) {
   return sql<boolean>`${value} >= ${from} and ${value} < ${prefix + LAST_LETTER}`

@@ -120,7 +120,7 @@ function makeStatementQueue(connection: BetterSqlite.Database, prepare: Prepare)
     }
   }
 
-  /** Runs the waiting statements. Called before each transaction begins. */
+  /** Runs the waiting statements. Called at the end of a turn, and before each transaction begins. */
   const flush = (): void => {
     const { reads = [], writes = [] } = Object.groupBy(waiting, ({ statement }) =>
       statement.readonly ? 'reads' : 'writes',

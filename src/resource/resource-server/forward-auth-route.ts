@@ -23,10 +23,10 @@ import {
 } from './verify-bearer.ts'
 
 /**
- * Creates the forward-auth route, where a proxy asks whether a request may pass. Responds with 200 and identity
- * headers, or with the 401 or 403 of a protected resource. The proxy returns a 401 or 403 to its caller. Responds with
- * 400 to a misconfigured proxy. Accepts any method, because some proxies repeat the method of the guarded request.
- * Never reads the body. The application behind the proxy is responsible for CORS.
+ * Creates the forward-auth route, where a proxy asks whether a request may pass. It responds with 200 and identity
+ * headers, or like a protected resource with 401, 403 or 503. The proxy returns a 401 or 403 to its caller. It responds
+ * with 400 to a misconfigured proxy. It accepts any method, because some proxies repeat that of the guarded request. It
+ * never reads the body. The application behind the proxy is responsible for CORS.
  */
 export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {
@@ -109,8 +109,8 @@ function refuseProxy(ctx: Context, reason: string): void {
 
 /**
  * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. Below
- * `forwardAuthFor`, the query is that of the guarded request. The caller controls it, so only the header counts there. A
- * caller that sends the header can only add requirements for its own token.
+ * `forwardAuthFor`, the query is that of the guarded request. The caller controls it, so only the header counts there.
+ * A caller that sends the header can only add requirements for its own token.
  */
 function readWantedScopes(path: string, query: string, headers: readonly string[]) {
   const parameters = new URLSearchParams(path.startsWith(forwardAuthFor) ? '' : query)

@@ -61,7 +61,7 @@ export function setNonce(ctx: Context, nonce: string | undefined): void {
 /**
  * Rejects a request with 401 or 403 and a challenge. During an outage, the response is 503 without a challenge, because
  * the token may be valid (specification, Errors 4 to 7). An endpoint with anonymous access passes `anonymous` only for
- * operations that need a token. A challenge names scopes that this client can get, or suggests a remedy (design 23).
+ * operations that need a token. For a known token, the challenge names obtainable scopes or a remedy (design 23).
  *
  * @throws storageUnavailable if the client of the token cannot be read
  */

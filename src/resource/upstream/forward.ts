@@ -162,7 +162,7 @@ async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
   await pipeline(incoming, ctx.res).catch(() => {})
 }
 
-// Only listed headers pass, in either direction. A denylist would be too long. It would need every header that
+// Only listed headers are passed on, in either direction. A denylist would be too long. It would need every header that
 // overrides the method, URL or user on some server (X-HTTP-Method-Override, X-Original-URL, X-User), or that a browser
 // or proxy acts on (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
 
