@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { isLoopbackInterface, isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { composeMessage, type MailTransport, nodemailer } from './smtp.ts'
 
-/** How many messages the folder keeps. */
+/** The maximum number of messages that the folder keeps. */
 export const MAIL_FILES_MAX = 200
 /** The pattern of file names: the time of the message in milliseconds, and its id. */
 const FILE_NAME = /^\d{13}-[0-9a-f-]{36}\.eml$/
@@ -25,7 +25,7 @@ export function demoMailFolder(
   return isDemo && isLocal && smtpUrl === undefined ? mailFolder(dataDir) : undefined
 }
 
-/** Creates a transport that writes messages to files for the current user only. Keeps the latest `MAIL_FILES_MAX`. */
+/** Creates a transport that writes messages to files that only the current user can read. Deletes old files. */
 export function openMailFolder(folder: string): MailTransport {
   return {
     async deliver(letter) {
@@ -49,7 +49,7 @@ export function openMailFolder(folder: string): MailTransport {
   }
 }
 
-/** Returns a part of a message in UTF-8 without a transfer encoding, so people can read the file. */
+/** Returns a part of a message as unencoded UTF-8, so people can read the file. */
 function readable(type: 'plain' | 'html', content: string) {
   const head = `Content-Type: text/${type}; charset=utf-8\nContent-Transfer-Encoding: 8bit`
   return { raw: `${head}\n\n${content}` }
@@ -63,7 +63,7 @@ export async function mailFiles(folder: string): Promise<string[]> {
     .toSorted((one, other) => (one < other ? 1 : -1))
 }
 
-/** Parses a message that `openMailFolder` has written. */
+/** Parses a message that the transport of `openMailFolder` has written. */
 export function readMailFile(content: string) {
   const header = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(content)?.[1] ?? ''
   const [, html = ''] = /^Content-Type: text\/html;.*?\n\n(.*)\n--/ms.exec(content) ?? []

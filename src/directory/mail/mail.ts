@@ -29,7 +29,7 @@ type MailPorts = Pick<Platform, 'database' | 'now' | 'requestLimits' | 'noteEven
 export interface MailSettings {
   readonly baseUrl: string
   readonly dataDir: string
-  /** The URL of the mail server, with its password; undefined if messages are written to the data folder. */
+  /** The URL of the mail server, with its password, if any; undefined to write messages to the data folder. */
   readonly smtpUrl: string | undefined
   readonly mailFrom: string
   readonly service: { readonly name: string; readonly signIn: { readonly notices: boolean } }
@@ -42,7 +42,7 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
   const { requestLimits, noteEvent } = ports
   const { dataDir, smtpUrl, mailFrom, service } = settings
   const transport = smtpUrl === undefined ? openMailFolder(mailFolder(dataDir)) : openSmtp(smtpUrl)
-  /** Limits how many messages of each kind an address receives, because strangers can trigger some kinds. */
+  /** Limits how many messages of a kind an address receives, because strangers can trigger some kinds. */
   const takeLimit = async (kind: MailKind, to: string) => {
     if (messages[kind].limitedBefore) return
     const limit = messages[kind].notice ? 'mailNotices' : 'mails'
@@ -169,7 +169,7 @@ function shownValue(name: string, value: unknown): unknown {
 
 const NAME_CHARACTERS_MAX = 80
 
-/** Reduces a name to one short line. Control and bidirectional characters could forge lines or headers. */
+/** Reduces a name to one short line. Line breaks could forge headers, and bidirectional characters disguise text. */
 function oneLine(name: string): string {
   const line = name.replace(/[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069\s]+/gu, ' ').trim()
   const short =

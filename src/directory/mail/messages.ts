@@ -1,4 +1,4 @@
-/** The kinds of mail messages. Their texts are in the catalogues, as `mail.<kind>`. */
+/** The kinds of mail messages. Their own texts are in the catalogues, as `mail.<kind>.<name>`. */
 
 import type { Kysely } from 'kysely'
 
@@ -25,20 +25,20 @@ export interface MailValues {
   password_changed: NoValues
   passkey_changed: { readonly passkey: string; readonly change: 'added' | 'removed' | 'copied' }
   identity_changed: { readonly provider: string; readonly change: 'linked' | 'removed' }
-  /** A change of the authenticator app or the recovery codes, or the use of a recovery code. */
+  /** Reports a change to the authenticator app or the recovery codes, or the use of a recovery code. */
   second_factor: {
     readonly change: string
     /** The number of unused recovery codes. */
     readonly left: number
   }
-  /** Warns a person about a sign-in that passed the first step, but not the second: too many wrong codes were sent. */
+  /** Warns a person that the second step of a sign-in failed too often after the first step succeeded. */
   second_factor_locked: NoValues
   /** Lets a person remove a lost authenticator app. */
   second_factor_reset: NoValues
   /** Lets a person confirm the deletion of the account. */
   deletion_requested: NoValues
   account_deleted: NoValues
-  /** Tells an owner that events no longer reach a receiver. */
+  /** Tells an owner that a webhook endpoint was disabled after failures. */
   webhook_disabled: { readonly url: string; readonly reason: string }
   /** Tells the last owner of sites that the account was not deleted. */
   deletion_stopped: { readonly sites: readonly string[] }
@@ -57,13 +57,13 @@ export type Mail = {
     readonly siteId?: string | undefined
     /** The language for a recipient who has not chosen a language. Defaults to the language of the site. */
     readonly language?: string | undefined
-    /** The one-time link in the message. If the link was used or has expired, the message is not sent. */
+    /** The id of the one-time link in the message. Without a link of this id that still works, nothing is sent. */
     readonly linkId?: string | undefined
     readonly values: MailValues[Kind]
   }
 }[MailKind]
 
-/** Stores a message in the transaction of the change that causes it. The outbox sends the message after the commit. */
+/** Stores a message, usually in the transaction of the change that causes it. The outbox sends it after the commit. */
 export async function queueMail(trx: Kysely<Schema>, mail: Mail, nowMs: number): Promise<void> {
   await storeMessage(trx, { kind: 'mail', payload: mail, nowMs })
 }
@@ -83,15 +83,15 @@ export interface Message<Kind extends MailKind> {
   readonly blocks: readonly Block<Kind>[] | ((values: MailValues[Kind]) => readonly Block<Kind>[])
   /** The label of the button. Defaults to the text `button` of this kind of message. */
   readonly button?: TextId
-  /** The message to send if the address has an account. Chosen at sending time, to hide the account from the caller. */
+  /** The kind to send if the address has an account. Chosen at sending time, so the request reveals no account. */
   readonly forAccount?: MailKind
   /** Whether the message is an optional notice. `signIn.notices` can switch it off, and a separate limit applies. */
   readonly notice?: boolean
-  /** Whether the code that queues the message has already applied the limits. */
+  /** Whether sending applies no limit, for example because the limits were applied when the message was queued. */
   readonly limitedBefore?: boolean
 }
 
-/** Tells the person what to do if another person made the change. */
+/** Says what to do if another person signed in or made the change. */
 const notYou = ['mail.notYou', 'mail.openAccount'] as const
 
 /** The paragraphs and buttons of every message. The subject is `mail.<kind>.subject`. */

@@ -18,12 +18,12 @@ export interface Letter {
 export interface MailTransport {
   /** Delivers a message. @throws Undeliverable if a retry cannot succeed, or another error if it can */
   readonly deliver: (letter: Letter, signal: AbortSignal) => Promise<void>
-  /** Connects to the mail server and signs in. @throws if the connection or the sign-in fails */
+  /** Connects to the mail server, and signs in if `SMTP_URL` has a user name. @throws if one of these fails */
   readonly verify?: () => Promise<void>
   readonly close: () => void
 }
 
-/** Imports nodemailer with the first message, so processes that send no mail do not load it. */
+/** Imports nodemailer at the first use, so processes that send no mail do not load it. */
 export const nodemailer = async () => (await import('nodemailer')).default
 
 /** Returns a message for nodemailer. The only recipient is one address, never a list. */
@@ -42,7 +42,7 @@ export function composeMessage({ id, createdAt, from, to, subject, text, html }:
   }
 }
 
-// Time limits of a connection. The outbox limits the duration of the whole attempt.
+// Limits of connections. The outbox limits the duration of a whole attempt.
 const CONNECT_WITHIN_MS = 10_000
 const ANSWER_WITHIN_MS = 20_000
 const CONNECTIONS_MAX = 4
@@ -66,7 +66,7 @@ export function openSmtp(url: string): MailTransport & { verify(): Promise<void>
   }
 }
 
-/** Returns the options of the pool. TLS is required, except on this machine. @param url contains the password */
+/** Returns the options of the pool. TLS is required, unless the server is local. @param url may contain a password */
 export function smtpOptions(url: string) {
   const { protocol, hostname, port, username, password } = new URL(url)
   const isHere = leadsToThisMachine(hostname)
@@ -83,7 +83,7 @@ export function smtpOptions(url: string) {
       auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
     }),
     maxConnections: CONNECTIONS_MAX,
-    // The outbox retries, because the pool does not know whether the server accepted the message.
+    // The outbox retries failed messages, so the pool must not.
     maxRequeues: 0,
     connectionTimeout: CONNECT_WITHIN_MS,
     dnsTimeout: CONNECT_WITHIN_MS,

@@ -23,8 +23,7 @@ type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 /**
  * Creates the limits of sign-in attempts. Attempts are counted before the password check, so parallel guesses cannot
  * bypass the limits. Only failed attempts stay counted. A browser that has signed in to the account before has its own
- * limit, which attackers cannot exhaust. Other browsers are limited per network, per account and network, and per
- * account.
+ * limit, which other browsers cannot exhaust. Those are limited per network, per account, and per account and network.
  *
  * If attackers exhaust the limit of an account, each wide network (IPv4 /24, IPv6 /48) still gets a few attempts from a
  * reserve of the account. So attackers need a large number of networks to lock a person out. Successful sign-ins are

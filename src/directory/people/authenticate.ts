@@ -148,7 +148,7 @@ async function askPlatform(
   return answer === 'unavailable' ? { kind: 'unavailable' } : refused
 }
 
-/** How many times the check is repeated if the hash was replaced during the previous check. */
+/** The maximum number of repetitions of the check. It is repeated if the hash was replaced in the meantime. */
 const RECHECKS_MAX = 3
 
 /** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */

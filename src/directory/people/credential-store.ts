@@ -8,7 +8,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 export type CredentialStore = ReturnType<typeof makeCredentialStore>
 
 /**
- * Creates the functions that find and renew password hashes. Each runs one query.
+ * Creates the functions that find and renew password hashes. Each runs at most one query.
  *
  * @param standInKey the secret that selects the stand-ins for unknown addresses
  */
@@ -16,9 +16,9 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
   return {
     /**
      * Finds the account with an e-mail address, and the stand-in hash to check for an unknown address. The stand-in is
-     * the hash of another account. Imported hashes differ in cost, so with a fixed stand-in, the time of the check
-     * would reveal whether an account exists. The address and a secret select that account. So an address usually
-     * keeps its stand-in, and similar addresses have unrelated stand-ins.
+     * the hash of an account that the address and a secret select. So an address usually keeps its stand-in, and
+     * similar addresses have unrelated stand-ins. Imported hashes differ in cost, so with a fixed stand-in, the time
+     * of the check would reveal whether an account exists.
      */
     async findCredentials(emailCanonical: string) {
       // PostgreSQL raises an error on NUL instead of matching no row. No address contains NUL.
@@ -64,7 +64,7 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
   }
 }
 
-/** The lowest value of `random_order`: SQLite's `random()` returns 64-bit integers. */
+/** The lowest value of `random_order` in SQLite, whose `random()` returns 64-bit integers. */
 const RANDOM_MIN = -(2 ** 63)
 
 /** Returns the position of an address in `random_order`. PostgreSQL's `random()` returns numbers from 0 to 1. */

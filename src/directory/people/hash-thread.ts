@@ -14,11 +14,11 @@ import { CRYPT_ALPHABET, OWN_COST, readPasswordHash, type StoredHash } from './p
 // Algorithm 2 is Argon2id. The library names it only in a const enum, which does not exist at run time.
 const cost = { algorithm: 2, ...OWN_COST }
 
-/** The niceness to add, so that a hash thread on a shared core gets a tenth of the request thread's CPU time. */
+/** The niceness to add, so that a hash thread on a shared core gets about a tenth of the request thread's CPU time. */
 const ADDED_NICENESS = 10
 const NICENESS_MAX = 19
 
-// Only Linux can set the priority of one thread. Never lower the niceness, because that needs a privilege.
+// Only on Linux does this call affect a single thread. Never lower the niceness, because that needs a privilege.
 if (process.platform === 'linux') {
   setPriority(Math.min(NICENESS_MAX, getPriority() + ADDED_NICENESS))
 }
@@ -37,8 +37,8 @@ function resultOf({ password, passwordHash, firebaseSignerKey }: HashTask): unkn
 }
 
 /**
- * The maximum length of a password, in bytes, that SHA-2 crypt and phpass accept. Both hash the password in each round,
- * so a long password would make each round expensive.
+ * The maximum length of a password, in bytes, for a hash of SHA-2 crypt or phpass. Both hash the password in each
+ * round, so a long password would make each round expensive.
  */
 const CRYPT_PASSWORD_BYTES_MAX = 256
 

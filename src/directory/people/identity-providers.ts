@@ -74,7 +74,7 @@ export interface ProvidedIdentity {
   readonly subject: string
   /** The e-mail address; undefined if it is missing or invalid. */
   readonly email: string | undefined
-  /** Whether the provider has verified that the address belongs to the person. */
+  /** Whether the provider states that it has verified the address. */
   readonly isVerified: boolean
   /** The name claim, which may have any type. */
   readonly name: unknown

@@ -6,7 +6,7 @@ import { sha256 } from '../../platform/store/digest.ts'
 interface KnownSignIn {
   /** The digest of the canonical e-mail address. */
   readonly account: string
-  /** A random id of the browser, which is different for each account. */
+  /** A random id of the browser for this account. Each sign-in changes it. */
   readonly browserId: string
   readonly signedInAt: number
 }

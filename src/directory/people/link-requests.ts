@@ -25,9 +25,9 @@ export interface LinkRequest {
 
 export type LinkRequests = ReturnType<typeof makeLinkRequests>
 
-/** How long a recovery link works, in seconds. It lets the person set a password or remove an authenticator app. */
+/** The lifetime of an unused link that lets a person set a password or remove an authenticator app, in seconds. */
 const RECOVERY_SECONDS = 1200
-/** How long the link that confirms the address of a new account works, in seconds. */
+/** The lifetime of an unused link that confirms the address of a new account, in seconds. */
 const SIGN_UP_SECONDS = 3600
 
 /** The message of each kind of link. */
@@ -72,7 +72,7 @@ export function makeLinkRequests({ database, limits, now }: FactorPorts) {
       const exceeded = await limits.takeTogether('recoveriesOfAddress', network)
       if (exceeded) return exceeded.waitSeconds
       const emailCanonical = canonicalEmail(login)
-      // Count per network, so strangers cannot block a person's recovery.
+      // Count per address and network, so strangers in other networks cannot block a person's recovery.
       const asker = `${sha256(emailCanonical)}:${network}`
       const isTooMany =
         (await limits.takeTogether('recoveriesOfAccount', asker)) ??
@@ -102,7 +102,7 @@ export function makeLinkRequests({ database, limits, now }: FactorPorts) {
       return await send('address', { email, siteId, isSent: !isTooMany }, request)
     },
 
-    /** Sends the link that removes a lost authenticator app. The person has already entered the password. */
+    /** Sends the link that removes a lost authenticator app. The person has already completed the first step. */
     async factorReset(
       personId: string,
       asked: Pick<LinkRequest, 'browser' | 'from'>,

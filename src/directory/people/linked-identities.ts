@@ -1,4 +1,4 @@
-/** Stores the identities at identity providers that are linked to people. Only issuer and subject identify a person. */
+/** Stores the identities that people have at identity providers. Provider, issuer and subject identify a person. */
 
 import type { ExpressionBuilder, Kysely, Transaction } from 'kysely'
 
@@ -71,7 +71,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
     hasAccount: async (email: string): Promise<boolean> =>
       (await accountOf(kysely, email).select('id').executeTakeFirst()) !== undefined,
 
-    /** Links an identity to the person with this address. @returns false if the address differs or a link exists */
+    /** Links an identity to a person with the same address. @returns false if the addresses differ or a link exists */
     link: async (identity: NewIdentity, personId: string, caller: Caller): Promise<boolean> =>
       await kysely.transaction().execute(async (trx) => {
         const person = await accountOf(trx, identity.email).select('id').executeTakeFirst()
@@ -106,10 +106,10 @@ function makeIdentityList(ports: IdentitiesPorts) {
     },
 
     /**
-     * Removes an identity from a person's account, unless it is the only way to sign in to the whole account. Records
+     * Removes an identity from a person's account, unless no way to sign in to the whole account would be left. Records
      * an audit event, and mails the person.
      *
-     * @returns true if the identity was kept because it is the only way to sign in
+     * @returns true if the identity was kept for this reason
      */
     remove: async (identity: IdentityKey, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {

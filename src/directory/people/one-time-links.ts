@@ -32,7 +32,7 @@ const ID_BYTES = 16
 /** The maximum number of attempts to enter the code of a link. */
 const CODES_MAX = 5
 const CODE_CHARACTERS = 8
-/** The 28 characters of codes: digits and letters, without vowels and look-alikes. */
+/** The 28 characters of codes: digits and letters, without 0, 1, vowels and Y. */
 const CODE_ALPHABET = '23456789BCDFGHJKLMNPQRSTVWXZ'
 
 /**

@@ -90,7 +90,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
     creationOptions: ({ id, name, email }: Person, sessionId: string, existing: string[]) =>
       party && {
         rp: { id: party.id, name: party.id },
-        // Authenticators show this id to anyone, so it must not identify the person (WebAuthn §14.6.1).
+        // Authenticators may reveal this id to anyone, so it must not identify the person (WebAuthn §14.6.1).
         user: { id: keyed(`of ${id}`), name: email, displayName: name },
         challenge: keyed(`in session ${sessionId}`),
         pubKeyCredParams: webauthn.COSE_ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
@@ -149,7 +149,7 @@ const changes = {
 
 /** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
 function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
-  /** Reports a change. A copy's event has no actor, because it is unknown who used the copy. */
+  /** Reports a change. If a copy was the first factor, its event has no actor, because it is unknown who used it. */
   const report = async (
     trx: Transaction<Schema>,
     change: keyof typeof changes,
@@ -218,8 +218,8 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
 type Use = webauthn.UseInfo & { readonly challenge: string }
 
 /**
- * Records a use. If the counter has not increased, the passkey is marked as copied, unless both values are 0 (WebAuthn
- * §6.1.1). Then neither the original nor the copy works any longer. A response that was sent twice is `stale`.
+ * Records a use. Marks the passkey as copied if the counter has not increased, unless both values are 0 (WebAuthn
+ * §6.1.1) or the last response was sent again (`stale`). Neither the original nor the copy of a marked passkey works.
  * @returns the outcome, or the passkey if this call marked it as copied
  */
 async function recordUse(trx: Transaction<Schema>, id: string, use: Use, nowMs: number) {

@@ -17,7 +17,7 @@ export const OWN_COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as c
 
 export const CRYPT_ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-// The highest accepted costs. A check at one of these limits takes one or two seconds of CPU time.
+// The highest accepted costs. A check takes up to about two seconds of CPU time.
 
 /** The maximum memory of one check, in KiB. Each parallel check may need this much memory. */
 const MEMORY_KIB_MAX = 262_144
@@ -31,10 +31,10 @@ const PHPASS_ROUNDS_LOG2_MAX = 20
 const PBKDF2_ITERATIONS_MAX = 3_000_000
 /** The maximum product of N, r and p. */
 const SCRYPT_WORK_MAX = 2_097_152
-/** The maximum number of rounds. passlib's default is 656,000. */
+/** The maximum number of rounds. passlib's default for SHA-512 is 656,000. */
 const SHA_CRYPT_ROUNDS_MAX = 1_000_000
 
-/** The minimum length of a hash, in bytes. A shorter hash was truncated. */
+/** The minimum length of a hash, in bytes. A shorter hash was probably truncated. */
 const HASH_BYTES_MIN = 16
 const HASH_BYTES_MAX = 64
 const TEXT_LENGTH_MAX = 512

@@ -37,8 +37,8 @@ const TOKEN_SECONDS = 60
 
 /**
  * Creates the function that asks the platform whether a password is right (docs/how-to/accounts.md). Without a
- * question, it asks about an invented address, so that the time does not reveal whether a hash exists. `refusalTime`
- * resolves at the time at which every refusal is sent.
+ * question, it asks about an invented address, so the response time does not reveal whether a hash exists.
+ * `refusalTime` resolves when a refusal may be sent.
  */
 export function makePasswordHook(settings: PasswordHookSettings, parts: HookParts) {
   let running = 0
@@ -63,7 +63,7 @@ export function makePasswordHook(settings: PasswordHookSettings, parts: HookPart
   }
 }
 
-/** Sends the question and returns the body of the response. @throws if the response is late, too long or not 200 */
+/** Sends the question and returns the body of the response. @throws if it fails, or is late, too long or not 200 */
 async function post(
   { url, timeoutMs }: PasswordHookSettings,
   question: Question,
@@ -86,7 +86,7 @@ async function post(
   return bytes.toString()
 }
 
-/** Parses the answer. @throws an error that does not quote the text, which may contain the password */
+/** Parses the answer. @throws if it is invalid, without quoting the text, which may contain the password */
 function readAnswer(text: string): Answer {
   let answer: unknown
   try {

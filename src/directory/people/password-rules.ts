@@ -46,7 +46,7 @@ function repeatedPiece(text: string): string {
 
 let commonPasswords: Promise<ReadonlySet<string>> | undefined
 
-/** Reads the list of 49,000 common passwords, at the first use. */
+/** Reads the list of about 49,000 common passwords, at the first use. */
 function readCommonPasswords(): Promise<ReadonlySet<string>> {
   commonPasswords ??= import('@zxcvbn-ts/language-common').then(
     ({ dictionary }) => new Set(dictionary['passwords-common'].map(String)),

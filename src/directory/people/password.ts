@@ -9,7 +9,7 @@ export class TooManyHashes extends Error {
 }
 
 export interface PasswordLimits {
-  /** The maximum number of parallel hashes; defaults to one less than the number of CPU cores. */
+  /** The maximum number of parallel hashes; defaults to the number of CPU cores minus one, but at least 1. */
   readonly parallelHashesMax?: number | undefined
   readonly waitingHashesMax: number
 }
@@ -20,8 +20,8 @@ const defaultStandIn =
 
 /**
  * Creates the functions that hash and verify passwords in low-priority threads. New hashes use Argon2id with 19 MiB and
- * two passes, as OWASP recommends at least. On a host with several cores, one stays free for requests by default. Both
- * functions throw TooManyHashes if the queue is full.
+ * two passes, the minimum that OWASP recommends. By default, one core stays free for requests if the host has more
+ * cores than processes. Both functions throw TooManyHashes if the queue is full.
  *
  * @param processes the number of processes on this host that share `parallelHashesMax`; the share of each is at least 1
  * @param firebaseSignerKey the signer key of a Firebase project, in base64; without it, no hash of Firebase matches
@@ -40,7 +40,7 @@ export function makePasswords(
      * Verifies a password against a hash. Without a valid hash (unknown address, or no password), checks the stand-in
      * and returns false, so the time does not reveal whether the account exists.
      *
-     * @param standIn the hash of another account, so the check has a typical cost
+     * @param standIn the hash of an account, so the check has a typical cost
      * @throws {TooManyHashes} if the queue is full
      */
     verify: (passwordHash: string | undefined, password: string, standIn = defaultStandIn) =>
@@ -81,7 +81,7 @@ export interface HashTask {
   readonly firebaseSignerKey?: string | undefined
 }
 
-/** The new hash, or whether the password matches; `unreadable` for an invalid hash. */
+/** The new hash, or whether the password matches; `unreadable` for a hash that cannot be checked. */
 type HashTaskResult = string | boolean
 
 type RunInThread = (task: HashTask) => Promise<HashTaskResult>

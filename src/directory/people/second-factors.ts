@@ -71,7 +71,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
     },
 
     /**
-     * Stores a proposed secret once its first code is correct. Does not replace an app that is already set up.
+     * Stores a proposed secret if the code is correct. Does not replace an app that is already set up.
      *
      * @returns the recovery codes to show once; undefined if the code is wrong or an app is already set up
      */
@@ -156,7 +156,7 @@ function makeFactorCheck(
     return { kind: 'accepted', method: 'passkey' } as const
   }
 
-  /** Informs the person by e-mail that codes are temporarily rejected. */
+  /** Informs the person by e-mail, within a limit, that second factors are temporarily rejected. */
   const tell = async (personId: string) => {
     if (await limits.takeTogether('lockMailsOfPerson', personId)) return
     await queueMail(kysely, { kind: 'second_factor_locked', personId, values: {} }, now())
@@ -271,7 +271,7 @@ const HOLD_MS = 7 * 86_400_000
 
 /**
  * Returns the earliest time at which a person may remove the authenticator app by e-mail, in epoch milliseconds.
- * Returns undefined if the person has no app, has no site, reviews clients for the platform, or has a role at a site
+ * Returns undefined if the person has no app, has no role, reviews clients for the platform, or has a role at a site
  * that does not allow the removal.
  */
 export async function findResetTime(

@@ -21,7 +21,7 @@ export interface NewSiteProvider extends Omit<IdentityProvider, 'id' | 'domains'
 export const SITE_PROVIDERS_MAX = 10
 export const DOMAINS_MAX = 50
 
-/** Binds the encrypted client secret to its provider. */
+/** Returns the label that binds an encrypted client secret to its provider. */
 export const labelOf = (id: string) => `client secret of the identity provider ${id}`
 
 export function makeSiteProviders({ kysely }: Database, seals: Seals) {
@@ -66,7 +66,7 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
       })
     },
 
-    /** Removes a provider with its links. Ends all sessions that a provider of the site has authenticated. */
+    /** Removes a provider and its identities. Ends all sessions that a provider of the site has authenticated. */
     async remove(siteId: string, id: string, actor: Actor): Promise<void> {
       await kysely.transaction().execute(async (trx) => {
         const removed = await trx
@@ -107,8 +107,8 @@ export function makeListProviders(
 
 /**
  * Creates the function that sets the domains whose addresses sign in with a provider. New domains need a TXT record
- * that names the provider (`proofOf`). If a domain is invalid or has no such record, changes nothing, and returns the
- * problem and the domain.
+ * that names the provider (`proofOf`). If a domain is invalid, or a new domain has no such record, the function changes
+ * nothing, and returns the problem and the domain.
  */
 function makeSetDomains(kysely: Database['kysely']) {
   return async (provider: IdentityProvider, domains: readonly string[], actor: Actor) => {

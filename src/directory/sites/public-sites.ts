@@ -69,7 +69,7 @@ interface PublishedQuestion extends Published {
 /** The maximum number of lectures that `findCourse` returns. `lectureCount` counts all lectures. */
 export const LECTURES_SHOWN_MAX = 500
 
-/** Creates the queries that find a site and its published courses. */
+/** Creates the queries for sites and their published courses. */
 export function makePublicCourses({ kysely }: Database) {
   const findSiteBy = (column: 'id' | 'slug') => {
     const find = compiled(kysely, (value: Valued<{ key: string }>) =>

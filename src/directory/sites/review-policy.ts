@@ -10,9 +10,9 @@ export interface Decision {
 export type ReviewState = 'unreviewed' | 'changed' | DocumentReview
 
 /**
- * Determines the review state of the current document at a site (design 31) from the decisions of the platform, for all
- * sites, and of the site's operators. If one of them has blocked the document, the other's approval has no effect. One
- * approval suffices if its fingerprint matches the current document.
+ * Determines the review state of the current document at a site (design 31) from two decisions. The platform's decision
+ * applies at all sites, and that of the site's operators at their site. If one of the decisions blocks the document, an
+ * approval by the other has no effect. One approval suffices if its fingerprint matches the current document.
  */
 export function decideReview(
   { platform, site }: Readonly<Record<'platform' | 'site', Decision | undefined>>,

@@ -1,4 +1,4 @@
-/** Reads the data that a site's operator pages need, and switches a site's features on and off. */
+/** Reads the data that a site's operator pages need, and changes a site's features and assurance requirements. */
 
 import type { Transaction } from 'kysely'
 
@@ -16,7 +16,7 @@ export const SELF_SIGN_UP = 'self_sign_up'
 /** The key of the feature that lets the site's people remove a lost authenticator app by e-mail. */
 export const FACTOR_RESET = 'factor_reset'
 
-/** The name of each feature in audit events, and the actions that switch it on and off. */
+/** The name of each feature in audit events, and the actions of those events. */
 const features = {
   [MCP_CONNECTIONS]: {
     field: 'mcpConnections',
@@ -71,7 +71,7 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
   }
 }
 
-/** Reads a site's requirements from the columns of `site_assurance`; undefined if they are missing or null. */
+/** Reads a site's requirements from the columns of `site_assurance`; undefined without `areas`. */
 export function demandOf(areas?: string | null, maxAge?: number | null) {
   if (typeof areas !== 'string') return undefined
   return { areas: areas.split(' ').filter(Boolean), maxAgeSeconds: maxAge ?? undefined }

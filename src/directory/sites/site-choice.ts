@@ -59,8 +59,8 @@ export interface SiteQuestion {
 
 /**
  * Decides to which site an authorization is bound. For a client of a site, that is the client's site. Other clients
- * need a site only for operator scopes: the only suitable site, or a site that the person chooses. Without a suitable
- * site, the authorization is rejected.
+ * need a site only for operator scopes: the only suitable site, or the one that the person chooses or chose before. If
+ * a site is needed but none is suitable, the authorization is rejected.
  */
 export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question

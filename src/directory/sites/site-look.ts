@@ -11,7 +11,7 @@ import type { Database } from '../../platform/store/database.ts'
 /** The colors of a site as `#rrggbb`; null means the default. */
 export type SiteColors = Readonly<Record<'accentColor' | 'backgroundColor', string | null>>
 
-/** The appearance of a site's pages. Colors, words and logo are null unless an operator sets them. */
+/** The appearance of a site's pages. Colors, words and logo are null by default. */
 export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
 /** Finds a site's appearance. */
@@ -144,7 +144,7 @@ export function textColorOn(background: string): string {
   return contrastOf(DARK, background) >= contrastOf(WHITE, background) ? DARK : WHITE
 }
 
-/** The minimum contrast ratio of text (WCAG 2.2, success criterion 1.4.3). */
+/** The minimum contrast ratio of text in normal size (WCAG 2.2, success criterion 1.4.3). */
 export const CONTRAST_MIN = 4.5
 
 /** Returns the contrast ratio of two `#rrggbb` colors, from 1 to 21 (WCAG 2.2). */

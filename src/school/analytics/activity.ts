@@ -18,8 +18,7 @@ import {
 /**
  * Counts active people and completed courses from watch positions. A person has one position per lecture, with the time
  * of the last view. If a lecture is watched again, the activity moves to a later day. A person has completed a course
- * if their positions in all its current lectures are at 90% or more. The completion counts on the day of the last
- * view.
+ * if their positions in all its current lectures are at 90% or more. Completion counts on the day of the last view.
  */
 
 /** The maximum number of people per statement. A statement usually reads a few thousand watch positions. */

@@ -72,7 +72,10 @@ export function addTo<Key extends string | number>(
   return tally
 }
 
-/** Returns the SQL for the day number of a time column. The divisor is a literal, so that PostgreSQL can group by it. */
+/**
+ * Returns the SQL for the day number of a time column. The divisor is a literal, because PostgreSQL takes two
+ * parameters for different values, so a query could not repeat the expression in `group by`.
+ */
 export function dayOfColumn(column: string): RawBuilder<number> {
   return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
 }

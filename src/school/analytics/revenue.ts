@@ -13,7 +13,7 @@ const nameLengths = { DAY: 10, MONTH: 7, TOTAL: 0 } as const
 
 type Question = Omit<SiteQuestion, 'period'>
 
-/** The orders and refunds of a period in one currency, in hundredths of its unit. */
+/** The orders and refunds of a period in one currency. Amounts are in hundredths of its unit. */
 interface Revenue {
   /** The day or month, such as `2026-10-01` or `2026-10`; empty for the total. */
   readonly period: string

@@ -34,7 +34,7 @@ export function needsApproval(
   return covers === 'every' || (covers === 'destructive' && isDestructive)
 }
 
-/** How long a person has to approve a change, and how long the approval is valid, in seconds. */
+/** The time to approve a change, and then to repeat the request, in seconds. */
 const APPROVAL_SECONDS = 600
 /** The maximum number of pending and approved changes of one client for one person at a site. */
 const PENDING_MAX = 50
@@ -189,7 +189,7 @@ export const setApprovalPolicy = siteChange(
   },
 )
 
-/** Lists a person's pending and approved changes at a site, first to expire first. `clientId` filters by client. */
+/** Lists a person's pending and approved changes at a site, in order of expiry. `clientId` filters by client. */
 export async function listPendingChanges(
   database: Database,
   person: Pick<SiteActor, 'siteId' | 'personId' | 'now'>,

@@ -109,7 +109,7 @@ export async function lockSite(
 }
 
 const siteLock = compiledOnce((kysely, value: Valued<{ siteId: string }>) => ({
-  // With this lock, other transactions can still write rows that refer to the site.
+  // This lock mode lets other transactions write rows that refer to the site.
   compile: () =>
     sql<never>`select 1 from site where id = ${value('siteId')} for no key update`.compile(kysely),
 }))

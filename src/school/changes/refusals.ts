@@ -6,7 +6,7 @@ type RefusalCode =
   | 'NOT_FOUND'
   /** The change conflicts with stored data. For example, the slug is taken or no owner would be left. */
   | 'CONFLICT'
-  /** The actor is no longer an operator of the site. */
+  /** The actor is no longer an operator of the site, or the token lacks a scope. */
   | 'FORBIDDEN'
   /** The change would exceed a limit, such as the number of sections of a course. */
   | 'LIMIT_REACHED'

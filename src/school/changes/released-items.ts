@@ -57,7 +57,7 @@ interface ItemKind<Fields extends z.ZodObject, Linked extends string> {
   readonly prefix: string
   /** The fields that operators set, named like their columns. A new item may omit fields that can be null. */
   readonly fields: Fields
-  /** Further columns, such as `fileId`, which have changes of their own. */
+  /** Further columns, such as `fileId`, that other functions change. */
   readonly linked?: readonly Linked[]
   /** Further sort orders; the first is the default. */
   readonly orders?: Readonly<Record<string, ListOrder<ItemRow & z.output<NoInfer<Fields>>>>>

@@ -96,7 +96,7 @@ export function placeAmong<Row extends Place>(
   return [...others.slice(0, at), row, ...others.slice(at)]
 }
 
-/** Stores the new positions of the rows. Writes negative numbers first, because positions in a course are unique. */
+/** Stores the new positions of the rows. Writes negative numbers first, because another row may hold a new position. */
 async function arrange(
   trx: Transaction<Schema>,
   table: 'section' | 'lecture',

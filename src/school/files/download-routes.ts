@@ -76,7 +76,7 @@ async function sendDownload(
     'Content-Security-Policy': FILE_POLICY,
     ETag: etag,
   })
-  // For clients without support for `filename*`: ASCII, without characters that some clients decode or unescape.
+  // Clients without support for `filename*` get ASCII without the characters that some clients decode or unescape.
   const fallback = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
   ctx.attachment(name.toWellFormed(), { fallback })
   ctx.type = mediaType

@@ -36,7 +36,7 @@ export const mediaTypes: readonly string[] = kinds.map(({ mediaType }) => mediaT
 /** The uses of a file, with the accepted media types and the maximum size. */
 export const filePurposes = {
   DOWNLOAD: { mediaTypes, bytesMax: Number.POSITIVE_INFINITY },
-  // Every sign-in page loads the logo. GIF is excluded, because many GIFs are animated.
+  // Every sign-in page of the site loads the logo. GIF is excluded, because many GIFs are animated.
   LOGO: { mediaTypes: ['image/png', 'image/jpeg', 'image/webp'], bytesMax: 512 * 1024 },
 }
 

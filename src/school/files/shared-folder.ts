@@ -22,8 +22,7 @@ export async function isSharedFolder({ kysely }: Pick<Database, 'kysely'>, folde
 /**
  * Before an upload, checks that this host uses the shared folder. The first upload stores the id of its folder.
  *
- * @throws otherFilesFolder if the host uses another folder; storageUnavailable if the id cannot be written to the
- * folder
+ * @throws otherFilesFolder if the host uses another folder; storageUnavailable if the id cannot be written
  */
 export async function mustShareFolder({ engine, kysely }: Database, folder: string, nowMs: number) {
   // Processes that share a SQLite file are on one host.

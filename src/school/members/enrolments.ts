@@ -140,7 +140,7 @@ export const endEnrolment = siteChange(async ({ trx, actor, record }, id: string
   record('enrolment.end', { kind: 'enrolment', id }, change)
 })
 
-/** Returns when access ends; null means never. @throws ChangeRefused if none or both are set, or the end has passed */
+/** Returns when access ends; null for never. @throws ChangeRefused if neither or both are set, or the end has passed */
 function endOf({ expireDate, hasLifetimeAccess }: z.output<typeof lasting>, nowMs: number) {
   if (expireDate == null) {
     if (hasLifetimeAccess === true) return null

@@ -56,7 +56,7 @@ export function makeInvitations(perSiteAndDayMax: number) {
     const { siteId, personId, now } = actor
     const person = trx.selectFrom('person').select('name').where('id', '=', personId)
     const { name: invitedBy } = await person.executeTakeFirstOrThrow()
-    // When the e-mail is sent, messages.ts chooses its text. People who already have an account get a different text.
+    // When the e-mail is sent, mail.ts chooses its text. People who already have an account get a different text.
     await queueMail(trx, { kind: 'invitation', to, siteId, linkId, values: { invitedBy } }, now)
   }
   return {
@@ -113,7 +113,7 @@ const withdraw = siteChange(async ({ trx, actor, record }, id: string) => {
 })
 
 /**
- * Sends a recovery e-mail to a member. The operator learns nothing about the account. Throws ChangeRefused if the
+ * Sends a recovery e-mail to a member. The response reveals nothing about the account. Throws ChangeRefused if the
  * member is unknown, or has received the maximum number of e-mails.
  */
 const sendMemberRecovery = siteChange(async ({ trx, actor, record }, personId: string) => {
@@ -170,7 +170,7 @@ const eventsOfDay = (trx: Transaction<Schema>, { siteId, now }: SiteActor) =>
 /** Throws ChangeRefused if the site has reached its limit. Counts audit events, so withdrawn invitations count, too. */
 async function mustBeWithinLimit({ trx, actor }: SiteWork, max: number): Promise<void> {
   const { events, first } = await eventsOfDay(trx, actor)
-    // Use a literal, so both databases use the index for this action.
+    // Use a literal, because a parameter would not match the partial index for this action.
     .where(sql<boolean>`action = 'member.invite'`)
     .executeTakeFirstOrThrow()
   if (Number(events) < max) return

@@ -62,8 +62,8 @@ export function makeJoining(ports: JoiningPorts) {
     /**
      * Grants the roles that a link offers, and creates the account if it is new. Uses up the link if the person joins.
      *
-     * @returns `gone` if the link no longer works, or `taken` if its address no longer belongs to `joiner`. For example,
-     * an account with this address was created in the meantime.
+     * @returns `joined`; `gone` if the link no longer works; `taken` if its address no longer belongs to `joiner`, for
+     * example because an account with this address was created in the meantime
      */
     async accept({ link }: Joining, joiner: Joiner, caller: Caller): Promise<Outcome> {
       const nowMs = now()

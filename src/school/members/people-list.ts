@@ -154,7 +154,7 @@ function searchPeople(database: Database, question: PeopleQuestion, text: string
 
 const FOUND_WORD = sql<string>`found.word`
 
-/** Returns the word with the fewest people. Tries long words first, and stops counting at the lowest count so far. */
+/** Returns the rarest word; the first if all are frequent. Counts long words first, and only up to the lowest count. */
 async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promise<string> {
   let rarest = { word: words[0] ?? '', count: WORD_COUNT_MAX }
   if (words.length <= 1) return rarest.word

@@ -80,7 +80,7 @@ export const rolesSchema = z
   .transform((named) => [...new Set(named)].sort())
 
 /**
- * Replaces a member's roles. Removes a former lecturer from courses, and ends a former owner's operator grants.
+ * Replaces a member's roles. Removes a former lecturer from courses, and ends a former owner's grants to operator apps.
  *
  * @throws ChangeRefused for an unknown member, if a non-owner adds or removes an owner, or if no owner would be left
  */

@@ -110,8 +110,8 @@ async function notify(
 
 /**
  * Creates the task that completes deliveries and removals. After each batch, the task pauses for as long as the batch
- * took, to leave time for requests. A run repeats rounds until nothing is left to do. A round processes all its posts
- * before it throws the first failure.
+ * took, to leave time for requests. A run repeats rounds until nothing is left to do or a round fails. A round runs one
+ * batch for each of its posts, even after a failure.
  */
 export function postDelivery({ database, now, sweeps }: DeliverySources, everySeconds: number) {
   const work = async ({ id, isRemoved }: Unfinished, signal: AbortSignal) => {

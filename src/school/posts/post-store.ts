@@ -117,8 +117,8 @@ export const updatePost = checkedChange(
 )
 
 /**
- * Publishes an announcement, and delivers the first batch. No-op if published. Throws ChangeRefused for an unknown
- * announcement, or if it was changed after `contentAt`.
+ * Publishes an announcement unless it is already published, and delivers the next batch. Throws ChangeRefused for an
+ * unknown announcement, or for a draft that was changed after `contentAt`.
  */
 export async function publishPost(
   database: Database,

@@ -1,4 +1,4 @@
-/** Changes how a site looks on its sign-in, consent and account pages. The markup is in `views`. */
+/** Changes how a site looks on pages for its members and in mail. The markup is in `views`. */
 
 import { z } from 'zod'
 

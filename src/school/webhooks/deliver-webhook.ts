@@ -1,4 +1,4 @@
-/** Delivers events to webhook endpoints, logs each attempt, and disables endpoints that fail for days. */
+/** Delivers events to webhook endpoints, logs each attempt, and disables endpoints that fail for days or return 410. */
 
 import { randomUUID } from 'node:crypto'
 
@@ -70,7 +70,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
           .where('error', 'is', null)
           .limit(1)
           .executeTakeFirst()
-        // If the endpoint has accepted another event since, keep it enabled. The log shows the failed event.
+        // Unless it responded with 410, keep an endpoint that has accepted another event since. The log shows this one.
         if (accepted && reason !== GONE_REASON) return
         await disable(trx, { id: queue, reason, nowMs: now() })
       })

@@ -26,10 +26,10 @@ const REPLAY_EVENTS_MAX = 10_000
 const ROTATION_MS = 86_400_000
 const DELIVERIES_SHOWN_MAX = 50
 const KEYS_KEPT_MAX = 1000
-/** The maximum time from a change's timestamp to its commit. The search for missed events starts this much earlier. */
+/** The time within which a change is expected to commit. The search for missed events starts this much earlier. */
 const COMMIT_WITHIN_MS = 60_000
 
-/** Binds an encrypted secret to its endpoint. */
+/** Returns the label that binds an encrypted secret to its endpoint. */
 export const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
 
 const EVENT_TYPE = 'must be an event type, such as enrolment.created'
@@ -106,7 +106,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
       })
     },
 
-    /** Creates an endpoint, once per idempotency key. Throws ChangeRefused for an invalid value. */
+    /** Creates an endpoint, once per idempotency key. Throws ChangeRefused for invalid values or too many endpoints. */
     create: async (actor: SiteActor, input: Parameters<typeof create>[2]) =>
       await create(database, actor, input),
 
@@ -140,7 +140,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
   }
 }
 
-/** Creates the function that adds an endpoint. Throws ChangeRefused if the site has the maximum number of endpoints. */
+/** Creates the function that adds an endpoint. That function throws ChangeRefused if the site has too many. */
 function creation(seals: Seals) {
   return siteCreation({
     prefix: 'whe',
@@ -179,7 +179,7 @@ async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Seal
 
 type ChangeEndpoint = ReturnType<typeof changing>
 
-/** Creates a function that changes an endpoint of the actor's site, and throws ChangeRefused for any other endpoint. */
+/** Returns a function that makes `work` a change. The change throws ChangeRefused for an endpoint of another site. */
 function changing(database: Database, seals: Seals) {
   return <Values extends unknown[], Result>(
     work: (site: SiteWork, endpoint: WebhookEndpoint, ...values: Values) => Promise<Result>,
@@ -225,7 +225,7 @@ function deliveryChanges(change: ChangeEndpoint) {
       record('webhook.enable', subjectOf(id), { after: { missed } })
     }),
 
-    /** Queues one event again, or all events since a time. Returns the number queued, at most `REPLAY_EVENTS_MAX`. */
+    /** Queues one event again, or up to `REPLAY_EVENTS_MAX` events since a time. Returns how many it queued. */
     replay: change(
       async (
         { trx, actor, record },
