@@ -1,4 +1,4 @@
-/** Composes sign-in, mail and the store of people. Other rooms import the functions for sites and scopes directly. */
+/** Composes sign-in, mail and the store of people. Other folders import the functions for sites and scopes directly. */
 
 import type { Seals } from '../platform/http/kept-values.ts'
 import type { Platform } from '../platform/platform.ts'

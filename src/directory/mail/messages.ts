@@ -57,7 +57,7 @@ export type Mail = {
     readonly siteId?: string | undefined
     /** The language for a recipient who has not chosen a language. Defaults to the language of the site. */
     readonly language?: string | undefined
-    /** The id of the one-time link in the message. Without a link of this id that still works, nothing is sent. */
+    /** The id of the one-time link in the message. The message is not sent if the link no longer works. */
     readonly linkId?: string | undefined
     readonly values: MailValues[Kind]
   }

@@ -118,7 +118,7 @@ export type S3Location = NonNullable<Config['filesS3']>
 const s3Limits = {
   /** The time limit for the response headers, without the time for an upload. Reading the body may take longer. */
   answerMs: 20_000,
-  /** The slowest upload that is not aborted: 1 Mbit/s. */
+  /** The speed from which the time limit of an upload is computed: 1 Mbit/s. */
   uploadBytesPerSecondMin: 125_000,
 }
 

@@ -1,6 +1,6 @@
 /**
  * Invitations to a site, for operators. An invitation is a one-time link that is sent to an e-mail address. Until the
- * person accepts it (joining.ts), no account changes, and operators cannot see whether the address has an account.
+ * person accepts it (joining.ts), no account changes, and it does not show whether the address has an account.
  */
 
 import { type Kysely, sql, type Transaction } from 'kysely'

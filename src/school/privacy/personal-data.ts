@@ -47,7 +47,7 @@ const kept: Tables = {
     'granted_at id client_id client_name site_id expires_at ended_at end_reason last_used_at',
 }
 
-/** All rows of people that a download contains. docs/reference/retention.md explains why other rows are omitted. */
+/** The kinds of rows that a download contains. docs/reference/retention.md explains why other rows are omitted. */
 export const personalRows: readonly PersonalRows[] = [
   rowsOf(['id'], {
     person:

@@ -274,7 +274,7 @@ function mustBeEnabled(disabledAt: number | null): void {
   if (disabledAt !== null) throw conflict('the endpoint is disabled; enable it first')
 }
 
-/** Disables an enabled endpoint, records when its oldest queued message was stored, and removes its queue. */
+/** Disables an enabled endpoint, records when its oldest queued message (if any) was stored, and removes its queue. */
 export async function markDisabled(
   trx: Kysely<Schema>,
   { id, reason, nowMs }: Readonly<{ id: string; reason: string | null; nowMs: number }>,
