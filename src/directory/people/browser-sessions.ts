@@ -100,7 +100,7 @@ export interface NewSession {
 
 /** A session that has not ended. */
 export interface LiveSession extends Omit<NewSession, 'personId' | 'providerId'> {
-  /** When the browser was last used, to within a few minutes. */
+  /** When the session was last used, to within five minutes. */
   readonly seenAt: number
 }
 

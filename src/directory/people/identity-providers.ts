@@ -102,7 +102,7 @@ interface ProviderPorts {
 }
 
 const SCOPE = 'openid email profile'
-/** How long a provider's metadata and keys are cached, and how soon a failed request is retried. */
+/** How long a provider's metadata and keys are cached, and how long a failure to get them is (`FAILED_MS`). */
 const knownBounds = { max: 1000, ttl: 3_600_000, ttlResolution: 0 }
 const FAILED_MS = 5000
 const ANSWER_WITHIN_MS = 5000

@@ -37,7 +37,7 @@ const messages = {
   second_factor: { kind: 'second_factor_reset', values: {} },
 } as const
 
-/** A link id that does not exist. A message with this id is not sent. */
+/** An id that no link has. A message with this link id is not sent. */
 const NO_LINK = 'none'
 
 /**

@@ -8,7 +8,7 @@ import type { OneTimeLinkKind, Schema } from '../../platform/store/schema.ts'
 
 export type OneTimeLinks = ReturnType<typeof makeOneTimeLinks>
 
-/** A single-use link in an e-mail. */
+/** A single-use link, usually in an e-mail. Links for uploads are in API responses. */
 export type OneTimeLink = Awaited<
   ReturnType<ReturnType<typeof unexpired>['executeTakeFirstOrThrow']>
 >
@@ -50,7 +50,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
   const isGenuine = (purpose: 'token' | 'code', link: LinkName, given: string) =>
     linkKeys.some((key) => isSame(given, make(purpose, link, key)))
   return {
-    /** Returns the token of a link, for the URL in its mail. */
+    /** Returns the token of a link, for its URL. */
     tokenOf: (link: LinkName) => `${link.id}.${make('token', link)}`,
 
     /** Returns the code that the requesting browser shows, to use the link in another browser: XXXX-XXXX. */

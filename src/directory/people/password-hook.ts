@@ -63,7 +63,7 @@ export function makePasswordHook(settings: PasswordHookSettings, parts: HookPart
   }
 }
 
-/** Sends the question and returns the body of the response. @throws if it fails, or is late, too long or not 200 */
+/** Sends the question and returns the body of the response. @throws unless a short 200 response arrives in time */
 async function post(
   { url, timeoutMs }: PasswordHookSettings,
   question: Question,

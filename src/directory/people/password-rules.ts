@@ -1,4 +1,4 @@
-/** The rules for new passwords (NIST SP 800-63B-4 §3.1.1.2): a minimum length and a blocklist, no composition rules. */
+/** The rules for new passwords (NIST SP 800-63B-4 §3.1.1.2): length limits and a blocklist, no composition rules. */
 
 import type { Html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'

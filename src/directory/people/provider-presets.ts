@@ -1,4 +1,4 @@
-/** Presets for common identity providers: the issuer and the claims about a person. */
+/** Presets for common identity providers: the name, the issuer and the names of the claims about a person. */
 
 import { importPKCS8, SignJWT } from 'jose'
 
@@ -38,7 +38,7 @@ export const presets: ReadonlyMap<string, Preset> = new Map([
   ['apple', { name: 'Apple', issuer: APPLE, claims: standardClaims }],
 ])
 
-/** How long a client secret for Apple is valid, in seconds. Each request gets a new secret. */
+/** How long a client secret for Apple is valid, in seconds. Each token request gets a new secret. */
 const APPLE_SECRET_SECONDS = 300
 
 /** Signs the token that Apple requires as client secret. @throws an error if the secret is not `team ID:key ID:key` */

@@ -55,7 +55,7 @@ export async function countOverview(
     countedAt: nowMs,
     /** The number of distinct people who used an application in the period. */
     people: people.inAll,
-    /** The numbers of distinct people in the last seven days, and in the seven days before if in the period. */
+    /** The numbers of people in the last seven days, and in the seven days before if the period contains them. */
     peopleByWeek: people.byWeek,
     /** Refusals by error code, most frequent first. */
     reasons: refused.reasons,

@@ -115,7 +115,7 @@ export async function demandApproval(
   throw approvalRequired(page)
 }
 
-/** Whether a change restores a cancelled registration. By default, this needs an approval, but a new one does not. */
+/** Whether a change restores a cancelled registration. That needs an approval by default, unlike a new registration. */
 async function restoresRegistration(
   { kysely }: Database,
   siteId: string,

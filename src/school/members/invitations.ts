@@ -45,7 +45,7 @@ export type Invitations = ReturnType<typeof makeInvitations>
 /**
  * Creates the functions that invite people and send recovery e-mails.
  *
- * @param perSiteAndDayMax maximum number of invitations that a site can send in 24 hours
+ * @param perSiteAndDayMax the maximum number of invitations that a site can send in 24 hours
  */
 export function makeInvitations(perSiteAndDayMax: number) {
   const mustBeAllowed = async (site: SiteWork, roles: readonly SiteRole[]) => {

@@ -16,7 +16,7 @@ import { newId } from '../changes/change.ts'
 /** The maximum number of inboxes in a batch. Small batches hardly delay requests. */
 const NOTIFICATIONS_PER_BATCH = 500
 
-/** The maximum number of deliveries per round, and of removals. */
+/** The maximum number of deliveries, and of removals, per round. */
 const POSTS_PER_ROUND = 100
 
 /**

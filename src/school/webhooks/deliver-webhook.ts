@@ -70,7 +70,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
           .where('error', 'is', null)
           .limit(1)
           .executeTakeFirst()
-        // Unless it responded with 410, keep an endpoint that has accepted another event since. The log shows this one.
+        // Unless it responded with 410, keep an endpoint that has accepted an event since. The log shows the failure.
         if (accepted && reason !== GONE_REASON) return
         await disable(trx, { id: queue, reason, nowMs: now() })
       })

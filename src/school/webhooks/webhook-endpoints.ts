@@ -179,7 +179,7 @@ async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Seal
 
 type ChangeEndpoint = ReturnType<typeof changing>
 
-/** Returns a function that makes `work` a change. The change throws ChangeRefused for an endpoint of another site. */
+/** Returns a function that creates changes of an endpoint. They throw ChangeRefused for an endpoint of another site. */
 function changing(database: Database, seals: Seals) {
   return <Values extends unknown[], Result>(
     work: (site: SiteWork, endpoint: WebhookEndpoint, ...values: Values) => Promise<Result>,
