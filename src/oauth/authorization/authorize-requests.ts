@@ -83,7 +83,7 @@ type RequestParts = Pick<EngineDependencies, 'resources' | 'conformance' | 'requ
  * - If the conformance profile is on, removes the suite's scopes from requests of clients outside the suite.
  *
  * @param text the form-encoded parameters; returned as they are if nothing needs to change
- * @param clientId the authenticated client of a pushed request
+ * @param clientId the client that sent a pushed request
  */
 export function preparedParameters(
   text: string,
@@ -138,7 +138,7 @@ function offerApproval(ctx: Context, areas: readonly string[], baseUrl: string):
   ctx.status = 403
 }
 
-/** Renames or removes parameters that the engine accepts only with `openid`. Many clients always send a `nonce`. */
+/** Renames or removes three parameters that the engine accepts only with `openid`. Many clients send a `nonce`. */
 function renamePlain(query: URLSearchParams): void {
   // A repeated parameter is an error (RFC 6749 §3.1), so leave it to the engine.
   if (query.getAll('nonce').length === 1) query.delete('nonce')
@@ -157,9 +157,9 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * Creates the check of authorization requests. Rejects an inactive client, parameters that are too long, scopes
- * separated by commas, and requests without a known scope. Otherwise ignores unknown scopes (OpenID Connect Core
- * §3.1.2.1). Runs after the engine has accepted the redirect_uri, so the client receives the errors.
+ * Creates the check of authorization requests. It rejects an inactive client, parameters that are too long, scopes
+ * separated by commas, and requests without a known scope. Otherwise, it ignores unknown scopes (OpenID Connect Core
+ * §3.1.2.1). It runs after the engine has accepted the redirect_uri, so the client receives the errors.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
@@ -179,10 +179,10 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
 export type RequestLengths = ServicePolicy['authorizationRequests']
 
 /**
- * The length limits for single parameters, in bytes of JSON. The service stores each request until the person responds.
- * No honest client exceeds the limits: the list of all scopes has about 550 characters, our id_token 1,500, and an
- * ASP.NET nonce 140. `state` has a higher limit, because some libraries, such as ASP.NET's, put more than 2,000
- * encrypted characters into it.
+ * The length limits for single parameters, in bytes of JSON. The service stores each request until the person responds
+ * or it expires. No known client exceeds the limits: the list of all scopes has about 550 characters, our id_token
+ * 1,500, and an ASP.NET nonce 140. `state` has a higher limit, because some libraries, such as ASP.NET's, put more than
+ * 2,000 encrypted characters into it.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,

@@ -44,8 +44,8 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
 }
 
 /**
- * Replaces the browser's session after the person has entered the password on our own pages. Copies of the old cookie
- * no longer work. If the session `from` had two factors, the new one has two as well. Returns the new session's id.
+ * Replaces the browser's session after the person has changed the password on our own pages. Copies of the old cookie
+ * no longer work. If that session is `from` and had two factors, so has the new one. Returns the new session's id.
  */
 export async function renewSession(
   engine: Provider,

@@ -126,7 +126,7 @@ function sessionAdapter(
  * Uses the digest of a cookie to bind each interaction to the browser that began it. The engine's own interaction
  * cookies have a path other than `/`, so they cannot use the `__Host-` prefix, and other hosts could plant them.
  * Interaction pages have no engine context. They read the stored digest and check the cookie (engine-interactions.ts).
- * Removes the id of the browser session from the record, because the engine does not read it.
+ * Removes the value of the session cookie from the record, because the engine does not read it there.
  */
 function interactionAdapter(
   { visitors }: EngineDependencies,

@@ -138,7 +138,7 @@ const KEY_SET_BYTES_MAX = 65_536
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
- * Limits for fetching client keys. The limits are high, because fetches from failing hosts must not block other
+ * Limits for fetching client keys, per process. They are high, because fetches from failing hosts must not block other
  * clients. A URL that returns JSON is fetched at most once a minute, so only failing hosts can cause many requests.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
@@ -185,7 +185,7 @@ export function engineRequests({
       const client = await documents.resolve(address, async () => await fetch(address, options))
       return Response.json(toClientMetadata(client))
     },
-    // document-clients.ts limits the size of a document. The client metadata made from it is larger.
+    // document-clients.ts limits the size of a document. The client metadata made from it can be larger.
     fetchResponseBodyLimits: {
       'client_id metadata document': 65_536,
       jwks_uri: KEY_SET_BYTES_MAX,

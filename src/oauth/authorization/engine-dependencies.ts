@@ -24,8 +24,8 @@ export interface AuthorizationServerParts
   readonly browserSessions: BrowserSessions
   readonly clients: Clients
   /**
-   * Clients with a metadata document. The engine requests a document only for an authorization request, and only if no
-   * stored copy is fresh. Our `fetch` then stores the document and returns the metadata of the stored client
+   * Clients with a metadata document. The engine requests a document only for an authorization or pushed request, and
+   * only if no stored copy is fresh. Our `fetch` then stores the document and returns the metadata of the stored client
    * (engine-clients.ts). So a document can set neither scopes nor our own properties.
    */
   readonly documents: DocumentClients
@@ -46,7 +46,7 @@ export interface AuthorizationServerParts
 /** Dependencies of the engine's settings, adapter, prompts and events. */
 export type EngineDependencies = ReturnType<typeof makeEngineDependencies>
 
-/** Adds the functions that only the engine needs. Memoizes the lookups of clients, grants and sites per request. */
+/** Adds the functions that the engine needs. Memoizes the lookups of clients, grants and sites per engine request. */
 export function makeEngineDependencies(
   platform: Platform,
   parts: AuthorizationServerParts,
@@ -74,7 +74,7 @@ export function makeEngineDependencies(
 }
 
 /**
- * Memoizes a lookup per request. All checks of a request must see the same state.
+ * Memoizes a lookup per request to the engine. All checks of a request must see the same state.
  *
  * @param sameAs returns another question with the same answer
  */

@@ -58,7 +58,7 @@ function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   }
 }
 
-/** Returns the application and its website: the origin of its first https redirect URI. */
+/** Returns the client's name and website, the origin of its first https redirect URI; undefined if there is none. */
 function appOf({ oidc: { client } }: KoaContextWithOIDC): RejectedUri['app'] {
   const website = client?.redirectUris?.find((uri) => uri.startsWith('https:'))
   if (!client || website === undefined) return undefined
@@ -67,7 +67,7 @@ function appOf({ oidc: { client } }: KoaContextWithOIDC): RejectedUri['app'] {
 
 type AdmitsAddress = (clientId: string) => boolean
 
-/** Explains to people why a client is unknown. Returns undefined if `clientId` is not a string, as for other errors. */
+/** Explains to people why a client is unknown. Returns undefined for other errors (`clientId` is not a string). */
 function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): string | undefined {
   if (typeof clientId !== 'string') return undefined
   if (isLoopbackClientId(clientId)) {
@@ -80,10 +80,10 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
     : `This service does not accept apps from ${shownUri(URL.parse(clientId)?.host ?? '')}. Ask the operator of this service to allow them.`
 }
 
-/** Renders the page that asks the person to confirm a sign-out (RP-Initiated Logout §3). */
+/** Renders the page that asks the person to confirm a sign-out (RP-Initiated Logout §2). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
   const client = namedClient(ctx)
-  // If the client is unknown, the engine ignores the post-logout redirect URI (RP-Initiated Logout §2).
+  // If the request names no client, the engine ignores the post-logout redirect URI (RP-Initiated Logout §3).
   const addressIgnored = !client && ctx.query['post_logout_redirect_uri'] !== undefined
   if (addressIgnored) {
     const fields = logFields(ctx as unknown as Context)

@@ -53,7 +53,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
     1,
   )
 
-  // By default, the engine asks for consent at every authorization of a native client. We ask less often (design 17).
+  // By default, the engine asks for consent at every authorization of a native client. Replace this rule (design 17).
   const consent = policy.get('consent')
   consent?.checks.remove('native_client_prompt')
   consent?.checks.add(
@@ -84,8 +84,9 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Creates the checks that reject ended sessions and disabled or deleted accounts. The engine would accept them. The
- * error is `login_required` instead of the default, `interaction_required` (OpenID Connect Core §3.1.2.6).
+ * Creates the checks for ended sessions and for disabled or deleted accounts. The engine would accept them. With
+ * `prompt=none`, the error is `login_required` instead of the default, `interaction_required` (OpenID Connect Core
+ * §3.1.2.6).
  */
 function loginChecks() {
   const { Check } = interactionPolicy

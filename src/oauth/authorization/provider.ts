@@ -104,7 +104,7 @@ function people(dependencies: EngineDependencies): Configuration {
   }
 }
 
-/** Returns the lifetimes of the records that the engine creates. It creates neither grants nor refresh tokens. */
+/** Returns the lifetimes of codes, tokens, sessions and interactions. The engine creates no grant or refresh token. */
 function ttl({ lifetimes }: EngineDependencies): Configuration['ttl'] {
   return {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
@@ -264,8 +264,8 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
 }
 
 /**
- * Returns the `iat` of the assertion or DPoP proof that the engine has just verified. If the request has both, `jti`
- * identifies the verified JWT, because the engine may not have verified both yet.
+ * Returns the `iat` of the assertion or DPoP proof that the engine has just verified. If the request has both, the
+ * other may not be verified yet, so `jti` must match.
  */
 function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider

@@ -11,9 +11,9 @@ import { decideRequestedSite } from './requested-site.ts'
 type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
- * Finds and extends the grant that an authorization request continues. Takes the id of the grant from the consent page
- * just submitted, or from the session. Ignores a grant for another site or another version of the client's metadata
- * document. For our own pages, creates the grant if there is none.
+ * Finds the grant that an authorization request continues, and extends it. Takes the id of the grant from the consent
+ * page just submitted, or from the session. Ignores a grant for another site, or for a metadata document with another
+ * name or other redirect URIs. For our own pages, creates the grant if there is none, and does not extend it.
  */
 export async function findRememberedGrant(
   ctx: KoaContextWithOIDC,

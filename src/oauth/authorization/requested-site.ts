@@ -9,8 +9,7 @@ import { isApproved } from './decide-consent.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * Decides the site of an authorization request. Considers the client, the scopes and the session, and the person's
- * roles and choice.
+ * Decides the site of an authorization request from the client, scopes and session, and the person's roles and choice.
  */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,

@@ -23,7 +23,7 @@ type Params = Readonly<Record<string, unknown>>
  * Returns the values of `acr` that satisfy a request; undefined if any value is acceptable.
  *
  * - An essential `acr` in the `claims` parameter must match exactly (OpenID Connect Core §5.5.1.1).
- * - Known values of `acr_values` are also required. Otherwise the client would get a token that its API rejects again
+ * - Without it, one of the known values of `acr_values` must match, or the client's API would reject the token again
  *   (RFC 9470 §5). Two factors also satisfy a request for a password or passkey. Unknown values are ignored.
  *
  * @throws InvalidRequest if the values of the essential `acr` are not a list
@@ -76,7 +76,7 @@ export function assuranceChecks(dependencies: EngineDependencies) {
       const decision = await decideRequestedSite(ctx, dependencies)
       const demand = decision.kind === 'bound' ? decision.site.operatorDemand : undefined
       if (!demand || (acr === MFA_ACR && !isOlder(session, demand.maxAgeSeconds))) return false
-      // The first sign-in page does not know the person yet, so only the second page can ask for two factors.
+      // The first sign-in page may not know the person yet. If so, only a second page can ask for two factors.
       if (entities.Interaction?.prompt.reasons.includes(OPERATORS_NEED_MFA))
         throw unmetAuthentication(issuer)
       return true

@@ -64,9 +64,9 @@ export function makeSignOuts(ports: SignOutPorts) {
 export type SessionEnd = 'the person signed out everywhere' | LostReason
 
 /**
- * Reasons that cause no notice. If the application has revoked a token, or the grant has expired or is missing, the
- * application itself decides whether to end its session. All other reasons cause a notice, even a replayed code or
- * refresh token, because the application's tokens may be stolen.
+ * Reasons that cause no notice. If the application has revoked its refresh token, or the grant has expired or is
+ * missing, the application itself decides whether to end its session. All other reasons cause a notice, even a replayed
+ * code or refresh token, because the application's tokens may be stolen.
  */
 const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
   'the grant has ended: the client revoked it',
@@ -81,9 +81,9 @@ function isNotified(reason: SessionEnd): boolean {
 const SESSIONS_PER_ROUND = 200
 
 /**
- * Records the sessions that people have at applications, and queues a notice when a session ends. Except for sign-outs,
- * `judgeAccess` decides whether a session has ended. It also judges every use of a token. So even a change made by hand
- * in the database causes a notice.
+ * Records the sessions that people have at applications, and queues a notice when a session ends, except for
+ * `quietEnds`. Unless the person signs out, `judgeAccess` decides whether a session has ended. It also judges every use
+ * of a token. So even a change made by hand in the database can cause a notice.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async ({ family_id, grant_id, sid }: EndedSession, reason: SessionEnd) =>

@@ -78,8 +78,8 @@ const CLIENTS_MAX = 1000
 /**
  * Caches clients and their engine metadata, except for loopback clients. An entry is valid until the client's version
  * in the database changes or one of its secrets expires. Triggers increment the version (platform/store/migrations).
- * The query for a known token or code also reads the version, so an unchanged client needs no further query. A change
- * takes effect at the next request in every process, even if it was made by hand.
+ * The query for a known token or code also reads the version, so an unchanged, cached client needs no further query. A
+ * change takes effect at the next request in every process, even if it was made by hand.
  */
 export function makeKeptClients(
   clients: Pick<Clients, 'find'>,
@@ -97,7 +97,7 @@ export function makeKeptClients(
   return async (clientId, version) => {
     if (!canBeClientId(clientId)) return undefined
     if (isLoopbackClientId(clientId)) {
-      // Not cached: loopback clients are stored in the state store, which has no triggers.
+      // Not cached, because loopback clients are in the state store, which has no triggers.
       const client = await clients.find(clientId)
       return client && { client, metadata: toClientMetadata(client) }
     }

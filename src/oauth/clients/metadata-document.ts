@@ -59,8 +59,8 @@ const documentShape = z.object({
 /**
  * Validates the text of a document. Drops unsupported grant types, and redirect URIs on other hosts except loopback
  * URIs. So documents that were written for several servers work with this one (VS Code lists a second host). Rejects a
- * document that is malformed, has a client_id other than its URL, has no name, excludes the code flow, offers no
- * supported authentication, or has no redirect URI left.
+ * document that is malformed, has a client_id other than its URL, has no name, contains or needs a shared secret,
+ * excludes the code flow, offers no supported authentication, or has no redirect URI left.
  */
 export function judgeDocument(
   address: URL,

@@ -14,7 +14,7 @@ export function offersProtocols({ privateHosts, ...plans }: OptionalProtocols): 
 
 type FapiChoice = 'pushesRequests' | 'bindsTokens'
 
-/** Whether the client requires a protocol that this deployment has disabled. If so, the client's state is `off`. */
+/** Whether the client requires a protocol that this deployment has disabled. If so, its state is `off` or `deleted`. */
 export function lacksProtocol(
   { authMethod, pushesRequests, bindsTokens }: Pick<Client, 'authMethod' | FapiChoice>,
   { privateKeyJwt, pushedAuthorizationRequests, dpop }: OptionalProtocols,

@@ -187,7 +187,7 @@ function decideRegistration(body: Readonly<Record<string, unknown>>, policy: Reg
 
 /**
  * Compares the requested redirect URIs with those of a platform. Returns undefined if an http or https URI is not the
- * platform's, or if URIs were requested and none is the platform's. Drops unlisted custom schemes (design 6).
+ * platform's, or if URIs were requested and none is the platform's. Drops unlisted custom-scheme URIs (design 6).
  */
 function recognize(redirectUris: readonly string[], row: Integration) {
   const isListed = (uri: string) =>

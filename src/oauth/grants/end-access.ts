@@ -66,9 +66,9 @@ export async function endSessions(
 }
 
 /**
- * Ends a person's sessions and grants that were created at or before `untilMs`. Records an audit event if any grants
- * ended. A new password alone would not disconnect a program that an attacker has connected (RFC 9700 §4.14.2). A
- * repeated call with the same time does not end newer access.
+ * Ends a person's sessions and grants that were created at or before `untilMs`. If any grants ended, records an audit
+ * event for all of them, and one for each grant at a site. A new password alone would not disconnect a program that an
+ * attacker has connected (RFC 9700 §4.14.2). A repeated call with the same time does not end newer access.
  */
 export async function endAllAccess(
   trx: Transaction<Schema>,
@@ -100,7 +100,8 @@ export class SessionEnded extends Error {}
 /**
  * Stores a person's new password, and ends all sessions that began at or before `actor.now`. One of them may be an
  * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes the mailed links that delete the account, remove a second factor or,
- * after a recovery, set a new password. Ends grants if `endApps` is set, records an audit event, and mails the person.
+ * after a recovery, set a new password. A recovery also postpones the removal of an authenticator app by e-mail. Ends
+ * grants if `endApps` is set, records an audit event, and mails the person.
  *
  * @throws SessionEnded if all sessions of the person were ended at or after `sessionSince`
  */
@@ -121,7 +122,7 @@ export async function storeNewPassword(
   if (!byMail && signedOutAt !== null && signedOutAt >= sessionSince) throw new SessionEnded()
   await endSessions(trx, [personId], nowMs)
   // An attacker who could read earlier e-mails must not be able to use their links. But a change in a session keeps the
-  // recovery links. Otherwise, a thief of the password could delete them before the owner uses one.
+  // recovery links. Otherwise, an attacker with the password could delete them before the owner uses one.
   await trx
     .deleteFrom('one_time_link')
     .where('person_id', '=', personId)

@@ -22,15 +22,15 @@ export type Ending =
   | 'everything'
   | { readonly id: string }
   | AppLine
-  /** All grants that a person gave by this time (epoch milliseconds), at any site. */
+  /** All grants that a person gave by this time (epoch milliseconds), at any site or none. */
   | { readonly personId: string; readonly grantedUntil: number }
   | { readonly personId: string; readonly siteId: string }
   | { readonly clientId: string; readonly personId?: string }
   /** All grants to a client that include at least one of these scopes. */
   | { readonly clientId: string; readonly withScopes: readonly string[] }
   /**
-   * These people's grants to operator applications at sites that they do not own. `judgeAccess` rejects such a grant
-   * already, but would accept it again if the person became an owner again.
+   * These people's grants to operator applications at sites that they do not own. `judgeAccess` already rejects such a
+   * grant, but would accept it if the person became an owner again.
    */
   | { readonly formerOwners: readonly string[] }
 
@@ -53,7 +53,7 @@ export type EndReason =
 const BATCH_ROWS_MAX = 1000
 
 /**
- * Ends grants, and records an audit event for each grant at a site.
+ * Ends grants, and records an audit event for each ended grant at a site.
  *
  * @returns how many grants ended
  */
@@ -154,17 +154,16 @@ export async function removeApp({ kysely }: Database, line: AppLine, actor: Acto
 }
 
 /**
- * Ends all grants with their codes and tokens, and every browser session. Needed after a restore, because the backup
- * lacks all later uses, revocations and sign-outs. People must sign in and consent again. Call it before any process
- * accepts requests. It is idempotent, so call it again after a failure. Records one audit event instead of one per
- * grant. Receivers of webhooks must compare all their data, because a restore undoes changes without an event.
+ * Ends all grants with their codes and tokens, all browser sessions, one-time links and recovery codes. For use after a
+ * restore, because the backup lacks all later uses, revocations and sign-outs. People must sign in and consent again.
+ * Call it before any process accepts requests. After a failure, call it again. Records one audit event instead of one
+ * per grant. Receivers of webhooks must compare all their data, because a restore undoes changes without an event.
  *
  * @param nowMs epoch milliseconds, from the clock of the database (`withDatabase`)
- * @returns the number of live grants that ended, and the number of sessions, codes, links and other records removed
- * from the database
+ * @returns how many live grants ended, and how many links and state records, such as sessions and codes, were deleted
  */
 export async function endEverything({ kysely }: Database, nowMs: number) {
-  // Write this setting first. It ends every session, even those in Redis, and invalidates all earlier proofs.
+  // Write this setting first. It ends every session, even in Redis. Without Redis, it also invalidates earlier proofs.
   await writeSetting(kysely, EVERYTHING_ENDED, String(nowMs), nowMs)
   const reason = 'the database was restored from a backup'
   const grants = (await endGrants(kysely, 'everything', { reason, nowMs })).length

@@ -4,7 +4,7 @@ import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 /**
- * A family of tokens: the tokens from one code exchange and all its refreshes. Stored as one row, from which the tokens
+ * A family of tokens: all tokens from one code exchange and later refreshes. Stored as one row, from which the tokens
  * are derived (oauth/token/token-values.ts). The row also marks the code as used.
  */
 export interface Family {
@@ -33,7 +33,7 @@ export interface FamilyToken {
   /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsParameter | undefined
   readonly sid?: string | undefined
-  /** The session's authentication method at the authorization (people/authentication.ts). */
+  /** The session's authentication method at the authorization (directory/people/authentication.ts). */
   readonly acr?: string | undefined
   /** When the person authenticated, in epoch seconds. A refresh does not change it. */
   readonly authTime?: number | undefined

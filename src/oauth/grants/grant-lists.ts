@@ -7,7 +7,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import type { AppLine } from './end-grants.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
-/** Origin of the client of our own pages. It is not listed as a connected app. */
+/** Origin of the client of our own pages, which is not listed as a connected app. */
 const OWN_CLIENT_ORIGIN = 'first_party'
 
 // Replaces the missing site id of a grant without a site, in list entries and their ids.
@@ -91,7 +91,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
   }
 }
 
-/** Counts the people who have connected each client, and reads when each client was last used. */
+/** Counts the people who have connected each client, and finds the latest use of their grants. */
 export async function summarizeUse(
   kysely: Kysely<Schema>,
   clientIds: readonly string[],

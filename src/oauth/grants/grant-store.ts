@@ -109,7 +109,7 @@ export function makeGrantStore(
         .execute()
     },
 
-    /** Ends a grant because of a client's request, and records an audit event. No-op if the grant has ended. */
+    /** Ends a grant because of a client's request, and audits it. No-op if the grant has ended or expired. */
     end: async (id: string, reason: keyof typeof endedByClient, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()

@@ -6,10 +6,10 @@ import { dayOf } from './grant-store.ts'
 
 // Maximum number of grants counted between two flushes. Uses of further grants are not counted.
 const GRANTS_MAX = 50_000
-// Number of grants per transaction. SQLite blocks the process for 2 to 10 ms per write. With fewer rows, the transaction
-// itself would take most of that time.
+// Maximum number of grants per transaction. In SQLite, a transaction blocks the process for 2 to 10 ms. With fewer
+// rows, most of that time would be overhead.
 const GRANTS_PER_WRITE = 500
-// Minimum time between two updates of a grant's `last_used_at`.
+// Minimum difference between two stored values of a grant's `last_used_at`.
 const LAST_USED_STEP_MS = 60_000
 
 interface Uses {

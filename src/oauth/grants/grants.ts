@@ -23,7 +23,7 @@ export function makeGrants(
   { refreshTokenAbsoluteSeconds }: { readonly refreshTokenAbsoluteSeconds: number },
   { newApp }: Pick<Notices, 'newApp'>,
 ) {
-  // A refresh token cannot be used once its grant has expired, so a grant must live longer than its tokens (design 9).
+  // A refresh token cannot be used once its grant has expired, so the grant must outlive it (design 9).
   const grantSeconds = refreshTokenAbsoluteSeconds + 2 * DAY_SECONDS
   return {
     grantSeconds,

@@ -62,9 +62,9 @@ export interface AccessFacts {
   readonly clientDeleted: boolean
   /** Whether the client is an application of a site. */
   readonly isApplication: boolean
-  /** Whether an owner chose to let the grant last as long as the client refreshes its tokens. */
+  /** Whether the grant lasts as long as the client keeps refreshing its tokens (design 9). */
   readonly isEndless?: boolean
-  /** Whether the client's site has disabled MCP connections; false for a client without a site. */
+  /** Whether MCP connections are off at the client's site; false for a client without a site. */
   readonly featureOff: boolean
   /** The review state of the client's metadata document at the site of the grant (design 31). */
   readonly documentReview?: ReviewState | undefined
@@ -79,8 +79,8 @@ export interface AccessFacts {
 }
 
 /**
- * Reads a grant by its id, one of its families, or the digest of an unexpired code. Includes all facts that decide
- * whether it may be used.
+ * Reads a grant by its id, the id of one of its families, or the digest of an unexpired code. Includes all facts that
+ * decide whether it may be used.
  */
 export type FindGrant = (question: {
   readonly grantId?: string | undefined
@@ -92,7 +92,7 @@ export type FindGrant = (question: {
 
 /**
  * Decides whether a grant may still be used with these scopes. Called at every use of a code or token (design 15 and
- * 30). Pure: a table in its test covers every case.
+ * 30). A pure function, tested with a table of cases.
  *
  * @returns why the grant may not be used, or undefined
  */

@@ -155,7 +155,7 @@ export const cancellations = {
 
 /**
  * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). It protects browsers without
- * support for SameSite. In other browsers, the SameSite=Lax cookie of the interaction already prevents forged forms.
+ * SameSite support. In others, the SameSite=Lax cookie of the interaction already blocks forms from other sites.
  */
 export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')

@@ -28,7 +28,7 @@ import { findWays, type InteractionPorts, KEPT_SECONDS, pathOf, pendingLinks } f
 /** The dependencies of the provider routes, and the steps that complete or reject a sign-in. */
 interface Steps extends InteractionPorts {
   readonly find: (ctx: Context) => Promise<PendingInteraction>
-  /** Completes the sign-in, or asks for a second factor if one is required. */
+  /** Completes the sign-in, or asks for a required second factor if the person has one. */
   readonly proceed: Step<[FirstStep]>
   readonly refuse: Refuse
 }
@@ -43,7 +43,7 @@ class ProviderFailure extends Error {
   }
 }
 
-/** Adds the routes from the sign-in page to an identity provider and back. @param form parses a form */
+/** Adds the routes for signing in with an identity provider, and for signing out there. @param form parses a form */
 export function providerRoutes(router: Router, form: Middleware, steps: Steps): void {
   const { find, proceed, refuse } = steps
   const { providers } = steps.directory
@@ -74,7 +74,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
     seeOther(ctx, address)
   })
 
-  // Browsers send our cookies only to the sign-in page and to paths below it, so redirect the response there.
+  // Browsers send the interaction's cookies only to the sign-in page and below it, so redirect the response there.
   const toAnswer = (ctx: Context, answer: URLSearchParams) => {
     const uid = answer.get('state')?.split('.')[1] ?? ''
     if (!/^[\w-]{1,64}$/.test(uid)) throw interactionGone()
@@ -82,7 +82,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
     seeOther(ctx, `${addressOf(pages.providerAnswer, { uid, provider })}?${answer}`)
   }
   router.get(pages.providerCallback, (ctx) => toAnswer(ctx, new URLSearchParams(ctx.querystring)))
-  // Apple sends its response as a cross-site form, so the browser omits our cookies.
+  // Apple sends its response as a cross-site form, so the browser omits our SameSite cookies.
   router.post(pages.providerCallback, form, (ctx) => {
     const names = ['code', 'state', 'iss', 'error'].filter((name) => formField(ctx, name))
     const sent = Object.fromEntries(names.map((name) => [name, formField(ctx, name)]))
@@ -93,7 +93,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
     const { uid } = pending
     const begun = kept.read(ctx, uid)
     kept.set(ctx, uid, undefined)
-    // The page was reloaded, or another tab has begun a sign-in with another provider.
+    // For example, the page was reloaded, or another tab has begun a sign-in with another provider.
     if (begun?.providerId !== provider.id) return seeOther(ctx, addressOf(pages.login, { uid }))
     const answer = new URLSearchParams(ctx.querystring)
     const said = await providers.complete(provider, begun, answer).catch(explainFor(provider))

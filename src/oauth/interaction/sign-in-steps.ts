@@ -32,7 +32,7 @@ export type Step<More extends unknown[] = []> = (
 /** Records why a sign-in failed, and shows the sign-in page with the reason. */
 export type Refuse = Step<[NotSignedIn, Pick<SignInPage, 'login' | 'hidden'>?]>
 
-/** A completed first step of a sign-in. If a second step is required, the sign-in has no effect until it succeeds. */
+/** A completed first step of a sign-in. If a second step is required, the sign-in has no effect until that succeeds. */
 export interface FirstStep extends Omit<Authentication, 'methods'>, SignedInPerson {
   readonly method: FirstMethod
 }
@@ -88,7 +88,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
   const fail = makeFail(dependencies)
   const refuse: Refuse = async (ctx, pending, outcome, said) =>
     await promptPages.signIn(ctx, pending, { ...said, problem: fail(ctx, pending, outcome) })
-  /** Completes a sign-in by any method, and redirects to the next page. */
+  /** Completes a sign-in, and redirects to the next page. Rejects a method that the site does not accept. */
   const finish: Step<[FirstStep, SecondMethod?]> = async (ctx, pending, first, second) => {
     const { browser, method, needsSecondFactor: _, ...rest } = first
     const { personId, isNewBrowser } = first
@@ -103,7 +103,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
     const methods = second ? ([method, second] as const) : ([method] as const)
     seeOther(ctx, await interactions.signedIn(ctx, { ...rest, methods, siteId }))
   }
-  /** Returns when the person may remove the authenticator app by e-mail; undefined if the person may not remove it. */
+  /** Returns from when the person may remove the authenticator app by e-mail; undefined if this is not allowed. */
   const resetTimeOf = async ({ personId, siteId }: FirstStep) =>
     siteId === undefined ? await findResetTime(database.kysely, personId) : undefined
   const showSecond: Step<[FirstStep, HtmlValue?]> = async (ctx, pending, first, problem) => {
@@ -115,7 +115,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
     const reset = from === undefined ? undefined : { action, notBefore: from > now() && from }
     await promptPages.secondStep(ctx, pending, { hasApp, options, reset, problem })
   }
-  /** Completes a sign-in after the first step, or asks for a second factor if one is required. */
+  /** Completes a sign-in after the first step, or asks for a required second factor if the person has one. */
   const proceed: Step<[FirstStep]> = async (ctx, pending, first) => {
     const { uid } = pending
     const canBeAsked =
@@ -156,8 +156,8 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
 }
 
 /**
- * Links the pending identity, and decides at which site the sign-in is valid. Returns a site, undefined for all sites,
- * or `refused` if the site accepts only its own identity providers.
+ * Links the pending identity, if any, and decides at which site the sign-in is valid. Returns a site, undefined for all
+ * sites, or `refused` if the site accepts only its own identity providers and the person used another method.
  */
 async function linkAndJudge(
   ctx: Context,

@@ -27,13 +27,13 @@ export interface InteractionPorts extends Pick<Platform, 'database' | 'noteEvent
   ) => Promise<boolean>
 }
 
-/** The time limit in seconds for the pages of a provider, and for a sign-in that links an identity. */
+/** The time limit in seconds for the pages of an identity provider, and for a sign-in that links an identity. */
 export const KEPT_SECONDS = 3600
 
 /** Returns the path to which the cookies of an interaction are sent. */
 export const pathOf = (uid: string) => addressOf(pages.login, { uid })
 
-/** The identity to link at the next sign-in. */
+/** Keeps the identity to link at the next sign-in, in a cookie of the interaction. */
 export const pendingLinks = (ports: InteractionPorts) =>
   makeKeptValues<NewIdentity>('gatehouse_link', KEPT_SECONDS, ports, pathOf)
 

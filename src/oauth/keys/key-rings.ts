@@ -40,7 +40,7 @@ export function openKeys(
       let rings = await load()
       return {
         current: () => rings,
-        /** Reloads the key rings. @returns whether any key has changed */
+        /** Reloads the key rings. @returns whether a key or its state has changed */
         async reload(): Promise<boolean> {
           const found = await load()
           if (found.version === rings.version) return false
@@ -56,16 +56,16 @@ function ringsOf(tokens: KeyRing, upstreams: KeyRing) {
   return {
     tokens: tokens.keys,
     upstreams: upstreams.keys,
-    /** When each signing key was created, in epoch milliseconds. */
+    /** When the signing key of each ring was created, in epoch milliseconds. */
     madeAt: { tokens: tokens.madeAt, upstreams: upstreams.madeAt },
     version: [tokens.version, upstreams.version].filter((part) => part !== '').join(' | '),
   }
 }
 
 /**
- * The ES256 signing keys for one purpose (`KeyUse`). The `next` key is published but does not sign yet. The `current`
- * key signs. A `retired` key stays published until everything that it signed has expired. So, unless a rotation is
- * forced, processes and verifiers can load a new key before it signs. Rotation needs no restart.
+ * The ES256 signing keys for one purpose (`KeyUse`). The `next` key is published but does not sign yet. So, unless a
+ * rotation is forced, processes and verifiers can load it before it signs. The `current` key signs. A `retired` key
+ * stays published until everything that it signed has expired. Rotation needs no restart.
  */
 export type KeyRing = Awaited<ReturnType<typeof readKeyRing>>
 

@@ -25,7 +25,7 @@ interface TokenRequest {
   /** The engine's record of the code. */
   readonly code?: AdapterPayload | undefined
   readonly refreshToken?: RefreshToken | undefined
-  /** Facts about the grant and the calling client; undefined if code, token or grant is unknown. */
+  /** Facts about the grant and the calling client; undefined if the token, grant or unexpired code is not found. */
   readonly facts?: AccessFacts | undefined
 }
 
@@ -93,7 +93,7 @@ const REPEAT_SECONDS = 5
 
 /**
  * Creates the steps that we add to the engine's code exchange. The row of the new family marks the code as used. Only
- * one of several parallel exchanges can create the row. Until the row exists, the code stays valid.
+ * one of several parallel exchanges can create the row. An exchange that fails earlier does not use up the code.
  */
 export function makeExchange(dependencies: TokenRequests) {
   const { readTokenRequest, grants, tokens, platform, signOuts } = dependencies
@@ -101,8 +101,8 @@ export function makeExchange(dependencies: TokenRequests) {
   const firstTokens = new WeakMap<object, { access_token: string; refresh_token?: string }>()
 
   /**
-   * Stores the new family, which uses up the code, and creates its first tokens. Also begins the session for sign-out
-   * notices if the client receives them.
+   * Stores the new family, which uses up the code, and creates its first tokens. At a sign-in to a client that receives
+   * sign-out notices, also begins the session.
    *
    * @param scopes scopes of the access token that the engine is about to issue
    * @param jkt thumbprint of the key that the token is bound to; the engine has verified the proof
@@ -135,9 +135,9 @@ export function makeExchange(dependencies: TokenRequests) {
 
   return {
     /**
-     * Returns the code of a token request. Returns undefined if the code is unknown, or if its grant has ended or is
-     * missing. For a replay that must end the grant, `usedAt` is when the code was first used, in epoch milliseconds.
-     * Rejects a wrong resource, or a missing one if it is required.
+     * Returns the code of a token request. Returns undefined if the code is unknown or has expired, or if its grant has
+     * ended or is missing. For a replay that must end the grant, `usedAt` is when the code was first used, in epoch
+     * milliseconds. Rejects a wrong resource, or a missing one if it is required.
      */
     presentCode: async (ctx: KoaContextWithOIDC) =>
       codeForExchange(ctx, await readTokenRequest(ctx), dependencies),

@@ -38,8 +38,7 @@ function chooseBinding({ bound, proven, isPublic, demanded }: RefreshBinding): B
 }
 
 /**
- * Returns the thumbprint of the key that the request proves possession of (RFC 9449 §5). Undefined if there is no proof
- * or DPoP is disabled.
+ * Returns the thumbprint of the key of the request's proof (RFC 9449 §5); undefined without a proof, or if DPoP is off.
  *
  * @throws invalidDpopProof or dpopNonceRequired
  */
@@ -62,9 +61,9 @@ export async function provenKey(
 }
 
 /**
- * Returns the key to bind the family to; undefined if the binding does not change. Rejects a wrong or missing key. If
- * the refresh token has been replaced as well, it was probably stolen, so the grant ends (RFC 9700 §4.14.2). A retry
- * for an unbound family does not end the grant.
+ * Returns the key to bind the family to; undefined if the binding does not change. Rejects a missing key if one is
+ * required, and another key of a public client. If the refresh token was already replaced, it was probably stolen, so
+ * the grant ends (RFC 9700 §4.14.2). A retry for an unbound family does not end the grant.
  *
  * @throws invalidGrant
  */
@@ -99,7 +98,7 @@ export async function bindFamily(
   bindTo: string,
   { tokens, grants }: TokenRequests,
 ): Promise<void> {
-  // `bind` returns false if the family has changed since the decision.
+  // `bind` returns false if the binding has changed since the family was read.
   if (await grants.families.bind(family, bindTo)) return
   const jkt = (await tokens.findRefreshToken(value))?.family.token.jkt
   if (jkt === bindTo) return

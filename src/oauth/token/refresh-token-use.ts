@@ -6,7 +6,7 @@ export type RefreshTokenUse =
   | { readonly kind: 'good' }
   /** The token was replaced a moment ago. The client may have missed the response (design 10). */
   | { readonly kind: 'retry'; readonly replacedAt: number }
-  /** The token was replaced earlier, so it was probably stolen (RFC 9700 §4.14.2). */
+  /** The token was replaced too long ago for a retry, so it was probably stolen (RFC 9700 §4.14.2). */
   | { readonly kind: 'reused' }
   | { readonly kind: 'lost'; readonly reason: string }
 
@@ -16,11 +16,11 @@ export type Lifetimes = ServicePolicy['lifetimes']
 interface UsedToken {
   readonly family: Family
   readonly generation: number
-  /** Whether an owner chose a grant without an absolute end (design 9). */
+  /** Whether the grant has no absolute end (design 9). */
   readonly isEndless?: boolean
 }
 
-/** Judges a use of a refresh token. Pure: a table in its test covers every case. */
+/** Judges a use of a refresh token. A pure function, tested with a table of cases. */
 export function judgeGeneration(
   token: UsedToken,
   { lifetimes, nowMs }: { readonly lifetimes: Lifetimes; readonly nowMs: number },

@@ -30,9 +30,9 @@ import type { RefreshToken } from './tokens.ts'
  * a network failure, and gets the same response. A later use of a replaced token by its client ends the grant.
  *
  * Parallel uses in several processes need neither locks nor stored responses. The new tokens are derived from the row
- * of the family, the generation used, the start time of the next generation and the scopes. So all uses of a generation
- * with the same scopes compute the same values. Until the next generation is stored, a client can repeat a failed
- * request at any time.
+ * of the family, the generation used, the start time of the next generation and the scopes. So, for the same scopes,
+ * all uses that replace the same refresh token compute the same values. A request that fails before the next generation
+ * is stored does not use up the token, so the client can repeat it.
  *
  * The parameters are those of RFC 6749 §6 and RFC 8707 §2.2.
  */
@@ -51,8 +51,8 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequest
   const use = await findUse(ctx, dependencies)
   refuseTooMany(ctx, platform.requestLimits.take('refreshes', personKey(use)))
   const bindTo = await newBinding(ctx, use, proven, dependencies)
-  // A family that is bound to a key keeps its refresh token (FAPI 2.0 Security Profile §5.3.2.1). An attacker cannot use
-  // the token without the client's key or secret. Each use extends its lifetime.
+  // A family that is bound to a key keeps its refresh token (FAPI 2.0 Security Profile §5.3.2.1). An attacker cannot
+  // use the token without the client's key or secret. Each use restarts its `refreshTokenSeconds`.
   const isKept = use.family.token.jkt !== undefined && use.generation === use.family.generation
   const generation = isKept ? use.generation : use.generation + 1
   const { family, replacedAt } = await renew(ctx, { ...use, isKept }, dependencies)
@@ -117,8 +117,8 @@ async function findUse(
 }
 
 /**
- * Returns the requested scopes or, without a `scope` parameter, all held scopes (RFC 6749 §6). Drops scopes that the
- * client may no longer request (design 2). The refresh token keeps all its scopes.
+ * Returns the requested scopes or, without a `scope` parameter, all held scopes that the client may still request (RFC
+ * 6749 §6; design 2). The refresh token keeps all its scopes.
  *
  * @throws invalidGrant, noKnownScope or scopeNotGranted
  */
@@ -168,7 +168,7 @@ async function renew(
   return { family: again.family, replacedAt: later }
 }
 
-/** Rejects an invalid use. After a replay, also ends the grant. @returns when the token was replaced, for a retry */
+/** Rejects an invalid use. May end or extend the grant. @returns when the token was replaced, for a retry */
 async function judgeUse(
   ctx: KoaContextWithOIDC,
   token: RefreshToken,

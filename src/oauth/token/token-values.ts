@@ -49,7 +49,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       return text === undefined ? undefined : claimOf(text, mac)
     },
 
-    /** Derives the refresh token of a generation. The result is the same in every process. */
+    /** Derives the refresh token of a generation. The result is the same in every process with the same secret. */
     writeRefreshToken({ id, seed }: Pick<Family, 'id' | 'seed'>, generation: number): string {
       const text = `${id}.${generation.toString(BASE)}`
       return `${text}.${macOf(current, text, seed)}`

@@ -56,7 +56,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
       const { token } = found.family
       const issuedAt = claim.issuedAtSeconds
       const { accessTokenSeconds, refreshRetrySeconds } = lifetimes
-      // A retry returns the same token with the full `expires_in`, so tokens from a refresh live a retry window longer.
+      // A retry returns the same token with the full `expires_in`, so later generations live a retry window longer.
       const extraSeconds = claim.generation === 0 ? 0 : refreshRetrySeconds
       return {
         kind: 'access' as const,
