@@ -132,7 +132,7 @@ describe('the audit trail of a running service', () => {
     await browser.authorize(authorizeUrl(url), notes.redirectUri)
     await confirmSignOut(browser, new URL(paths.endSession, url))
     expect(await newest('sign_out.browser')).to.include({ actor_person_id: 'per_olivia' })
-    // The clock that dates this sign-out is ahead of the engine's, so it would end Olivia's next sessions, too.
+    // The clock that dates this sign-out is ahead of the engine's, so the sign-out also ends Olivia's next sessions.
     await makePagePerson(url, olivia).submit('/account/sign-out-everywhere')
     expect(await newest('sign_out.everywhere')).to.include({ actor_person_id: 'per_olivia' })
   })

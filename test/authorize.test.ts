@@ -264,7 +264,7 @@ const redirects: readonly (readonly [redirectUri: string, remembered: boolean])[
   ['http://127.0.0.1/callback', false],
   ['http://127.0.0.1:5/callback', false],
   ['com.example.notes:/callback', false],
-  // Each connection of ChatGPT has its own redirect URI, and all members share the client_id.
+  // Each connection of ChatGPT has its own redirect URI but the same client_id, so consent to one covers no other.
   ['https://chatgpt.com/connector/oauth/mine', false],
   ['https://chatgpt.com/connector_platform_oauth_redirect', true],
 ]

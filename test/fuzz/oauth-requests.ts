@@ -71,7 +71,7 @@ function authorization(chance: Chance): FuzzRequest {
     : opened(chance, `${paths.authorization}?${query}`, headers)
 }
 
-/** Returns fields or a header with the identity of a client and, often, valid or wrong credentials. */
+/** Returns fields or a header for client authentication, with valid or wrong values. */
 function authentication(chance: Chance): { fields: Entries; headers: readonly string[] } {
   const { client_id, client_secret } = asPortal
   const odd = oddText(chance)

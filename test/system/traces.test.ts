@@ -16,7 +16,7 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'
 const SAMPLED = `00-${TRACE}-${SPAN}-01`
 
-/** Runs `use` with a service, stops the service, and returns the traces that it exported. */
+/** Runs `use` with a service, and stops the service. Returns the result, the exported traces and the log. */
 async function exported<Result>(variables: Variables, use: (url: string) => Promise<Result>) {
   await using receiver = await startOtlpReceiver()
   const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, LOG_LEVEL: 'info', ...variables }

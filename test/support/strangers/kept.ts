@@ -95,7 +95,7 @@ export function keptForStrangers({
       seconds: service.signIn.failureWindowSeconds,
       // This is enough for the key with the caller's digest, two numbers and two indexes.
       bytesMax: 250,
-      // An attempt counts four times: for account and address, wide network, account, and reserved attempts.
+      // An attempt adds up to four rows, for account and network, account and wide network, account, and reserve.
       ...counted(service, 'pagesOfAddress', 4),
     },
   ]
