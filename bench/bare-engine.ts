@@ -1,6 +1,6 @@
 /**
  * Runs the engine alone, for comparison with the service. CLIENTS contains its clients as JSON. One person approves every
- * request, and no log is written. It uses the same signing algorithm and paths as the service, and rotates refresh tokens.
+ * request, and no log is written. It uses the service's signing algorithm and paths, and rotates refresh tokens.
  * From the service, it imports only a table of paths, because a comparison of starts includes all imports.
  */
 

@@ -138,7 +138,7 @@ function inRoundTrips({ counted }: Results): Goal[] {
   })
 }
 
-/** Compares SQLite with PostgreSQL and Redis. Omits exchange and refresh, for which only SQLite waits for the disk. */
+/** Compares SQLite with PostgreSQL and Redis. Omits exchange and refresh, in which only SQLite waits for the disk. */
 function sqliteAgainstMain({ figures }: Results): Goal[] {
   return operationNames.flatMap((name) => {
     const [main, sqlite] = [MAIN, storages.sqlite].map((storage) => figures.get(storage)?.get(name))

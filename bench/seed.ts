@@ -32,8 +32,8 @@ const BATCH = 5000
 const tableNames = Object.keys(tables) as Table[]
 
 /**
- * Copies the rows of the only person with a grant, with other identifiers. So this file does not repeat the schema. The
- * service must be stopped.
+ * Copies the rows of the only person with a grant and replaces their identifiers, so this file need not repeat the
+ * schema. The service must be stopped.
  *
  * @param accessToken an access token of that grant
  */

@@ -15,7 +15,7 @@ import type { Suite } from './suite.ts'
 
 const MODULE_TIMEOUT_MS = 4 * 60_000
 
-/** What all plans of a run share. */
+/** What all plans of a run share. `runAll` gives each plan an alias of its own. */
 export interface Setting {
   readonly suite: Suite
   readonly person: About['person']

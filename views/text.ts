@@ -165,7 +165,7 @@ export function listText(values: readonly HtmlValue[]): Html {
 }
 
 const require = createRequire(import.meta.url)
-/** The messages of English and of each other language that has been used, by id. */
+/** The messages of English and of each other language that has been used, by language and id. */
 export const catalogues = new Map<string, Readonly<Record<string, string>>>([['en', english]])
 const messages = new Map<string, IntlMessageFormat>()
 const dateFormats = new Map<string, Intl.DateTimeFormat>()

@@ -61,7 +61,7 @@ const MANIFEST_FILE = 'manifest.json'
 export const databaseParts = { sqlite: 'database.sqlite', postgres: 'database.pgdump' } as const
 export const FILES_FOLDER = 'files'
 
-/** Writes the manifest, as the last step of a backup. A folder without a manifest is not a backup. */
+/** Writes the manifest, as the last step of a backup. A folder without a manifest is not a complete backup. */
 export async function writeManifest(folder: string, manifest: Manifest): Promise<void> {
   const draft = join(folder, `${MANIFEST_FILE}.part`)
   const text = `${JSON.stringify(manifest, null, 2)}\n`
