@@ -34,7 +34,7 @@ export function needsApproval(
   return covers === 'every' || (covers === 'destructive' && isDestructive)
 }
 
-/** The time to approve a change, and then to repeat the request, in seconds. */
+/** The time limit for approving a change and, from then on, for repeating the request, in seconds each. */
 const APPROVAL_SECONDS = 600
 /** The maximum number of pending and approved changes of one client for one person at a site. */
 const PENDING_MAX = 50
