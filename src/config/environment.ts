@@ -278,7 +278,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
   problems.push(...problemsOfCombinations(set, secretGiven))
   if (problems.length > before || !data) return undefined
   return {
-    /** {base_url} of the specification: scheme, host and port, exactly as in tokens. */
+    /** {base_url} of the specification: scheme, host and port, exactly as in the claim `iss`. */
     baseUrl: data.BASE_URL ?? `http://${loopbackAddress}:${data.PORT}`,
     host: data.HOST,
     port: data.PORT,

@@ -236,7 +236,7 @@ export const servicePolicy = z.strictObject({
   storage: z.strictObject({
     answerWithinMs: z.int().min(50).max(450),
     sweepSeconds: seconds(3600),
-    // How often buffered audit events, and counts of calls and refusals, are written to the database.
+    // How often buffered audit events, refusals and counts of calls are written to the database.
     usageFlushSeconds: seconds(60),
     // How often one process on each host looks for people's ended sessions at applications, to queue sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
@@ -244,7 +244,7 @@ export const servicePolicy = z.strictObject({
     outboxLookMs: z.int().min(50).max(60_000).default(1000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
-  /** Limits per window. Notices are messages about new sign-ins and apps. */
+  /** Limits per window. Notices are messages about sign-ins in new browsers and about new apps. */
   mail: z
     .strictObject({
       messagesPerAddressMax: z.int().min(1).max(1000).default(10),

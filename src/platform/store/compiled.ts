@@ -11,8 +11,8 @@ import type { Schema } from './schema.ts'
 
 /**
  * Creates a function that runs a query, which it compiles on the first call. Later calls skip Kysely's builder and
- * executor, each of which takes longer than a short query. On PostgreSQL, the calls use shared connections. Use this
- * function for frequent queries that find a few rows by key or write one row.
+ * executor, each of which takes longer than a short query. On PostgreSQL, they normally use shared connections. Use
+ * this function for frequent queries that find a few rows by key or write one row.
  *
  * @param build builds the query; `value('name')` is the placeholder of a value
  */
@@ -44,7 +44,7 @@ export function compiledOnce<Values extends object, Row>(
   }
 }
 
-/** Runs a short statement. Outside of transactions, uses a shared connection on PostgreSQL. */
+/** Runs a short statement. On PostgreSQL, normally uses a shared connection, except in transactions. */
 export async function runStatement<Row>(
   kysely: Kysely<Schema>,
   query: CompiledQuery<Row>,

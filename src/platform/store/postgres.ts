@@ -112,8 +112,8 @@ export async function openPostgres(
 }
 
 /**
- * Creates a runner that sends statements through shared connections. Reads use separate connections, because a write
- * may wait for a lock.
+ * Creates a runner that sends statements through shared connections or, if none is free, through the pool. Reads and
+ * writes use separate shared connections, because a write may wait for a lock.
  */
 function statementRunner(
   pool: pg.Pool,

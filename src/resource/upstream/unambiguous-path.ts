@@ -9,8 +9,8 @@ const PLAIN = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 const AMBIGUOUS = /[A-Za-z0-9._~/\\;%\p{Cc}-]/u
 
 /**
- * Whether every upstream interprets the path as this service does. The path must have no empty or dot segment and no
- * trailing slash. It must be valid UTF-8, and must not encode unreserved characters, separators or control characters.
+ * Whether a path has only one interpretation. It must have no empty or dot segment and no trailing slash. It must be
+ * valid UTF-8, and must not encode unreserved characters, separators or control characters.
  */
 export function isUnambiguousPath(path: string): boolean {
   return SEGMENTS.test(path) && path.split('/').every(isPlainSegment)
