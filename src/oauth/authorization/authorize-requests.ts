@@ -31,7 +31,7 @@ const FORM_BYTES_MAX = '56kb'
 /**
  * Creates the routes that prepare or reject browser requests before the engine reads them:
  *
- * - GET authorization: prepares the parameters (`preparedParameters`).
+ * - GET authorization: prepares the parameters (`preparedParameters`), and can offer an approval (`offerApproval`).
  * - GET sign-out: rejects parameters that are too long, and an id_token_hint whose audience is not a single client.
  * - POST to either path (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
  *   parameters. The engine's own POST routes would require SameSite=None cookies (design 18).
@@ -78,7 +78,7 @@ type RequestParts = Pick<EngineDependencies, 'resources' | 'conformance' | 'requ
  *
  * - Replaces every accepted spelling of `resource` with the audience, because a grant and its tokens have a single
  *   resource (design 3).
- * - Without `openid`, renames `acr_values` and `max_age`, and removes `nonce`.
+ * - Without `openid`, renames `acr_values` and `max_age`, and removes a single `nonce`.
  * - Adds `response_mode=form_post` if only a request object contains it.
  * - If the conformance profile is on, removes the suite's scopes from requests of clients outside the suite.
  *

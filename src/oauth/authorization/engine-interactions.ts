@@ -36,7 +36,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
   return {
-    /** Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed */
+    /** Finds this browser's interaction. @throws interactionGone if there is none, or it may no longer continue */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider, dependencies)),
     /** Completes a sign-in. No session begins if the person signed out everywhere at or after `authenticatedAt`. */
     async signedIn(ctx: Context, authentication: Authentication) {
@@ -65,7 +65,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
 
 type Waiting = Awaited<ReturnType<typeof findWaiting>>
 
-/** Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed */
+/** Finds this browser's interaction. @throws interactionGone if there is none, or it may no longer continue */
 async function findWaiting(
   ctx: Context,
   provider: Provider,

@@ -88,7 +88,7 @@ const SESSIONS_PER_ROUND = 200
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async ({ family_id, grant_id, sid }: EndedSession, reason: SessionEnd) =>
     await kysely.transaction().execute(async (trx) => {
-      // Exchanges in the same session have the same grant and `sid`. One notice covers them all.
+      // Exchanges with the same grant and `sid` belong to one session. One notice covers them all.
       const gone = await trx
         .deleteFrom('relying_party_session')
         .where('grant_id', '=', grant_id)

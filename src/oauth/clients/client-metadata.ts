@@ -10,7 +10,7 @@ export const extraClientProperties = ['x_facts', 'x_secret_digests'] as const
 
 export type EngineClient = InstanceType<Provider['Client']>
 
-/** The client properties that the engine does not know, kept in `x_facts`. */
+/** Client properties that the engine does not know, kept in `x_facts`. */
 export type ClientFacts = Pick<
   Client,
   'origin' | 'siteId' | 'siteName' | 'state' | 'document' | 'patternCallback'
