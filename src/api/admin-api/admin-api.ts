@@ -58,7 +58,7 @@ export function makeAdminApi(parts: AdminParts, limits: ApiLimits) {
   return makeGraphqlApi(schema, limits, makeScopesNeeded(schema), contextFor)
 }
 
-/** Creates the executable schema from the published text and our resolvers. @throws Error if they do not match */
+/** Creates the executable schema. @throws Error if the published text lacks a type or field that has a resolver */
 export function makeAdminSchema(): GraphQLSchema {
   return makeSchema(schemaText, resolvers, checkAndTranslate)
 }
@@ -66,8 +66,8 @@ export function makeAdminSchema(): GraphQLSchema {
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 /**
- * Wraps a resolver to check its arguments and translate its errors. Rejects a `search` that is too long. Rejects NUL in
- * any string, because PostgreSQL would raise an error. Converts `ChangeRefused` to a GraphQL error.
+ * Wraps a resolver to check its arguments, demand approvals and translate its errors. Rejects a `search` that is too
+ * long. Rejects NUL in any string, because PostgreSQL would raise an error. Turns `ChangeRefused` into a GraphQL error.
  */
 function checkAndTranslate(resolve: Resolve): Resolve {
   return async (...given) => {
@@ -102,7 +102,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
   }
 }
 
-/** Requires an approval for a mutation if the site demands it. Runs over HTTP and in process (design 37). */
+/** Calls `demandApproval` if the field is a mutation. Applies to calls over HTTP and in process (design 37). */
 async function demandApprovalOf([, args, context, info]: Parameters<Resolve>) {
   if (info.operation.operation !== 'mutation' || info.path.prev) return
   const admin = context as AdminContext

@@ -9,10 +9,10 @@ import type { Invitations } from '../../school/members/invitations.ts'
 import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
-/** The caller of a request, who is the actor of each change in it. Each change adds its own time (`actorOf`). */
+/** The caller of a request, who is also the actor of its changes. `actorOf` adds the current time. */
 export type AdminCaller = Omit<SiteActor, 'now'> & {
   readonly clientId: string
-  /** The origin of the client. With the policy of the site, it decides whether changes need approvals. */
+  /** The origin of the client, such as `document`. With the site's policy, it decides which changes need approvals. */
   readonly clientOrigin: string
   /** The grant of the token; undefined for calls from our own pages. */
   readonly grantId?: string

@@ -24,7 +24,7 @@ type AdminSchool = Pick<School, 'files' | 'webhooks'> & {
 /**
  * Creates the endpoint of the Admin API (specification, Authentication 6; design 29), for GraphQL and file uploads. The
  * schema declares the scopes of each field. Verifying a token that has operator scopes also checks that the person is
- * still an operator of the site. The API is loaded at its first request, to keep start-up fast.
+ * still an operator of the site. The API is loaded at its first use, to keep start-up fast.
  */
 export function adminEndpoint(
   ports: EndpointPorts,

@@ -27,7 +27,7 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
     await find(parts.database.kysely, caller.siteId, id)
 }
 
-/** Creates a resolver that finds a row of the site by id or another key. Returns null if neither is given. */
+/** Creates a resolver that finds a row of the site by id or, without one, by another key; null if neither is given. */
 export function foundBy<Key>(
   name: string,
   find: Find<Key>,
@@ -39,7 +39,7 @@ export function foundBy<Key>(
   }
 }
 
-/** Creates the resolver of a field. Reads the field for all nodes of a list at once. `missing` is the default value. */
+/** Creates a resolver that reads a field for all nodes of a list at once. `missing` is the default value. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (
@@ -70,7 +70,7 @@ export function listed<Question extends { readonly siteId: string }>(
     const asked = () => ({ ...args, siteId: caller.siteId, nowMs: parts.now() }) as object
     // graphql-js has checked the arguments against the schema, whose types match `Question`.
     const rows = () => listRows(parts.database, asked() as Question)
-    // Read the time when the count begins, because equal requests share one count.
+    // Read the time only when the count begins, because later requests may share a count that is still waiting.
     const list = { ...rows(), count: async () => await rows().count() }
     return await siteList(context, args, list, name)
   }

@@ -16,7 +16,7 @@ const connections: Readonly<Record<string, string>> = {
   Student: `${searched}, and at 50000 for the students of a course`,
 }
 
-/** The kinds of items, by type name, with the words for their descriptions in item.graphql. */
+/** The kinds of items, by type name, with the values for the placeholders in item.graphql. */
 const items = {
   Course: { example: 'slow-bread', firstSort: 'SLUG', kept: 'Enrolled students keep access.' },
   DigitalProduct: { example: 'bread-atlas', firstSort: 'SLUG', kept: 'Buyers keep access.' },
@@ -41,7 +41,7 @@ function itemText(template: string, type: keyof typeof items): string {
 
 /**
  * Payloads with the object or list that a mutation changed. Columns: payload type, field and type of the object, area
- * of the scopes, and the kind of object that `id` identifies, if it differs from the field.
+ * of the read scope, and the kind of object that `id` identifies, if it differs from the field.
  */
 const payloads: readonly (readonly [string, string, string, string, string?])[] = [
   ['CoursePayload', 'course', 'Course!', 'courses'],
@@ -66,7 +66,7 @@ const payloads: readonly (readonly [string, string, string, string, string?])[] 
   ],
 ]
 
-/** The payloads that have `isNew`. */
+/** The types in `payloads` that have `isNew`. */
 const creations: ReadonlySet<string> = new Set([
   ...['CoursePayload', 'DigitalProductPayload', 'EventPayload', 'SectionPayload', 'LecturePayload'],
   ...['EnrolStudentPayload', 'PostPayload'],
@@ -95,8 +95,8 @@ const updatable =
   /^(extend )?input Create(Course|DigitalProduct|Event|Post|WebhookEndpoint)Input \{\n([^}]*)\}/gm
 
 /**
- * Inserts the repeated parts of the schema. Each mutation gets the `@needs` of its block, and each `Update…` input gets
- * the fields of the matching `Create…` input. Adds an idempotency key to each `Create…` input.
+ * Inserts the repeated parts of the schema. Each mutation gets the `@needs` of its block. Creates an `Update…` input
+ * from each `Create…` input that matches `updatable`. Adds an idempotency key to each `Create…` input.
  */
 function repeatParts(text: string): string {
   const updates = Array.from(text.matchAll(updatable), ([, extend, type = '', fields = '']) => {

@@ -81,8 +81,8 @@ export type ReceiveUpload = ReturnType<typeof makeReceiveUpload>
 
 /**
  * Creates the function that receives a file within the limits of the person and the site. The function responds with
- * the metadata of the file, and returns the file. By default, the file is the request body, and its name is in the
- * query. Throws HTTP errors.
+ * the metadata of the file, and returns its record. By default, the file is the request body, and its name is in the
+ * query. The function throws HTTP errors.
  */
 export function makeReceiveUpload(
   { database, requestLimits, now }: EndpointPorts['platform'],

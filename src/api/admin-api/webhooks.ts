@@ -69,7 +69,7 @@ export const webhookResolvers = {
   MissedEvents: { RESUME: 'resume', SKIP: 'skip' },
 }
 
-/** Whether the token may read what an event contains. */
+/** Whether the caller has the scope to read what an event contains. */
 function reads({ scopes }: AdminCaller, type: string): boolean {
   const area = eventTypes.get(type)?.area
   return area !== undefined && scopes.includes(readScope(area))
@@ -83,7 +83,7 @@ function mustRead(caller: AdminCaller, types: readonly string[]): void {
   throw new ChangeRefused('FORBIDDEN', `${type} needs the scope ${scope}; request a token with it`)
 }
 
-/** Creates the resolver of a mutation that changes a webhook endpoint. The resolver returns the changed endpoint. */
+/** Creates the resolver of a mutation that acts on a webhook endpoint. The resolver then returns the endpoint. */
 function changed<More = unknown>(
   change: (webhooks: WebhookEndpoints, by: SiteActor, args: ById & More) => Promise<unknown>,
 ) {

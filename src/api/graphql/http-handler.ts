@@ -108,7 +108,7 @@ function sendErrors(ctx: Context, errors: readonly GraphQLError[], type: string)
   sendResult(ctx, type === JSON_TYPE ? 200 : 400, { errors }, type)
 }
 
-/** The error descriptions of the requests that are rejected without a GraphQL result. */
+/** The error descriptions of `sendRefusal`, by status. */
 const refusals = {
   405: 'GET is for queries only; use POST for mutations',
   406: 'Accept must allow application/graphql-response+json or application/json',

@@ -3,8 +3,8 @@ export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
 
 /**
- * Completes the text of a schema. Adds the connection types and repeated fields. Adds `after` and descriptions to each
- * `first: Int = 20`.
+ * Completes the text of a schema. Adds the connection types, `PageInfo` and repeated fields. Adds `after` and
+ * descriptions to each `first: Int = 20`.
  *
  * @param connections maps each node type to an addition to the description of `totalCount`, or an empty string
  * @param rules `boundTo` describes where a cursor is valid, such as `this site`

@@ -19,10 +19,10 @@ import type { ToolAccess, ToolAddress, ToolCall, ToolParts } from './tool.ts'
 import { accessTo, audienceOf, isServedAt } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
-/** The caller and endpoint of a message, and the advice to return if the client can never use the tool. */
+/** The caller and endpoint of a message, and the advice to return if the client cannot request the tool's scopes. */
 export type Sender = Pick<ToolCall, 'caller' | 'address' | 'remedy'>
 
-/** Creates the function that responds to messages. Plain requests and invalid parameters bypass the SDK. */
+/** Creates the function that answers messages. Plain requests, and those with invalid parameters, bypass the SDK. */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()
@@ -63,7 +63,7 @@ export interface Use {
   readonly changesSite?: boolean
 }
 
-/** Finds the tool, prompt or resource that a message uses, for the access check. Returns undefined if there is none. */
+/** Finds the tool, prompt or resource that a message uses, for the access check; undefined if the endpoint has none. */
 export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
   const use = usedBy(method, params ?? {}, address)
@@ -111,7 +111,7 @@ const PROBLEMS_SHOWN_MAX = 5
 /** Describes the invalid parameters of a request, if any. The SDK would report most of them as internal errors. */
 function problemOfParams(value: unknown): string | undefined {
   const { id, method, params } = (value ?? {}) as Readonly<Record<string, unknown>>
-  // Notifications get no response, and the SDK rejects everything else that is not a request.
+  // Notifications get no response, and the SDK rejects other messages without a valid id.
   if (typeof id !== 'string' && typeof id !== 'number') return undefined
   const type = schemas.get(method)
   if (type === undefined) return undefined

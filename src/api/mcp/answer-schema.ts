@@ -129,7 +129,7 @@ function presentSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSch
 function propertyOf(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: property } = schema['properties'] as Record<string, JsonSchema>
   if (!property) throw new Error(`the result schema has no property ${name}`)
-  // A payload is null only if the mutation failed.
+  // The schema omits null, because `answerOf` in document-tool.ts throws for null.
   const { anyOf } = property as { anyOf?: readonly JsonSchema[] }
   return anyOf?.[0] ?? property
 }

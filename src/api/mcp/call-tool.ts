@@ -38,7 +38,7 @@ export function invalidParams(message: string): ProtocolError {
 /** The maximum number of characters of a result: about 25,000 tokens, the lowest limit of the known hosts. */
 export const ANSWER_LENGTH_MAX = 80_000
 
-/** Runs a tool. A caller's mistake, or a result too long to shorten, becomes a result with `isError` (MCP, tools). */
+/** Runs a tool. A `ToolProblem` becomes a result with `isError` (MCP, tools) or a request to open its approval page. */
 export async function callTool(
   tool: Tool,
   values: unknown,

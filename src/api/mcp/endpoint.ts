@@ -91,7 +91,7 @@ interface Endpoint {
   readonly load: ReturnType<typeof loadAtFirstMessage>
 }
 
-/** Returns a function that loads the catalogue and the SDK. The first message calls it, to keep start-up fast. */
+/** Returns a function that loads the catalogue and the SDK once, at the first message, to keep start-up fast. */
 function loadAtFirstMessage(parts: ToolParts) {
   return once(async () => {
     const { accessOf, makeAnswerMessage } = await import('./answer-message.ts')
@@ -118,8 +118,8 @@ function scopesAt({ areas }: ToolAddress, { discovery }: EndpointPorts): ScopesF
 
 /**
  * Checks the token, its audience and the request limit. Returns the caller, undefined if the request has no token, or
- * `refused` if it was rejected. The limit counts per person, site and client, so a refresh does not reset the count.
- * MCP requires a rate limit on tool calls (section Tools).
+ * `refused` if it was rejected. The limit counts per person, site and client, so a refreshed token does not reset the
+ * count. MCP requires a rate limit on tool calls (section Tools).
  */
 async function authenticate(ctx: Context, address: ToolAddress, { ports }: Endpoint) {
   ctx.vary('Authorization')
@@ -181,7 +181,7 @@ async function answer(
 }
 
 /**
- * Returns advice if the client can never use the tool; undefined if the client can request the scopes. The advice
+ * Returns advice if the client cannot request the scopes of the tool; undefined if it can request them. The advice
  * becomes the result of the call, because some hosts do not pass a 403 response to the model (decision 23).
  */
 async function remedyFor(tool: string, verdict: Refused, { adviseOnScopes }: EndpointPorts) {

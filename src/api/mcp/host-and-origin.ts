@@ -16,7 +16,7 @@ interface AdmissionPolicy {
  * Creates the checks of Host and Origin for the tool endpoints. They prevent DNS rebinding: a page that rebinds its DNS
  * name to a loopback address sends its own Host and Origin (MCP, Streamable HTTP: security warning).
  *
- * A public service admits the host of {base_url} and every origin: browsers add no credentials automatically, and
+ * A public service admits the host of {base_url} and every origin: browsers add no access token automatically, and
  * rebinding threatens only local services. A service on a loopback address admits all loopback hosts and origins, at
  * any port, and the configured origins.
  */

@@ -55,7 +55,7 @@ function parseMessage(text: string): Message | undefined {
   }
 }
 
-/** Sends a JSON-RPC error with a null id, because the id of the message is unknown (JSON-RPC 2.0 §5). */
+/** Sends a JSON-RPC error with a null id, for a message whose id was not read (JSON-RPC 2.0 §5). */
 export function sendFault(ctx: Context, status: number, code: number, message: string): undefined {
   logFields(ctx).error = message
   ctx.status = status

@@ -99,8 +99,8 @@ const payloadFields: Readonly<Record<string, string>> = {
 
 /**
  * Creates the tools that change an area. Each tool runs the mutation with the same name in camel case. The result has
- * the fields that the write scope covers. If the caller may read the area, the result also has fields of the changed
- * object: `returns` of the definition or, by default, `returned`.
+ * the fields that the write scope covers. If the caller may read the area and the object still exists, the result also
+ * has fields of the object: `returns` of the definition or, by default, `returned`.
  */
 export function changes(
   area: string,

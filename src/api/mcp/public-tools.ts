@@ -155,7 +155,7 @@ interface ListQuestion<Row, Node> {
   readonly nodeOf: (row: Row) => Node
 }
 
-/** Returns one page of a list. Cursors are bound to the list. @throws ToolProblem for a cursor from another list */
+/** Returns one page of a list. Cursors are bound to the list. @throws ToolProblem for an invalid cursor */
 async function listAnswer<Row, Node>(
   { parts }: ToolCall,
   name: string | readonly string[],

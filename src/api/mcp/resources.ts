@@ -17,7 +17,7 @@ export interface ResourceKind {
   readonly uriTemplate: string
   /** Reads a resource. @throws ToolProblem if it does not exist */
   readonly read: (values: Values, call: ToolCall) => Promise<object | string>
-  /** The tool that lists the resources of this kind; undefined if they are not listed. */
+  /** The tool from which resources/list takes the resources of this kind, if any. */
   readonly listedBy?: string
 }
 

@@ -76,7 +76,7 @@ function offerTools(server: Server, exchange: Exchange): void {
   })
 }
 
-/** Handles a request of the 2025 revisions, without a session. Always responds in JSON. */
+/** Handles a request of the 2025 revisions, without a session. Responds in JSON, not in a stream. */
 async function answerLegacy(server: Server, request: Request, message: unknown): Promise<Response> {
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
@@ -155,7 +155,7 @@ const VALUES_MAX = 100
 
 const SLUG_START = /^[a-z0-9-]{0,80}$/
 
-/** Handles completion/complete. Completes only arguments named `site`, because the slugs of sites are public. */
+/** Handles completion/complete. Completes only arguments named `site`, because public slugs need no access check. */
 function offerCompletions(server: Server, exchange: Exchange): void {
   server.setRequestHandler('completion/complete', async ({ params: { argument } }) => {
     const { name, value } = argument

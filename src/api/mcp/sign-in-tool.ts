@@ -125,7 +125,7 @@ function whoIs({ clientId, scopes, person }: AccessToken) {
   }
 }
 
-/** Whether a client with this token may see its site. Needs `profile`, `account:read` or any operator scope. */
+/** Whether a client may see the site of its token. Needs `profile`, `account:read` or any operator scope. */
 function maySeeSite({ scopes }: AccessToken): boolean {
   return scopes.includes('profile') || scopes.includes(MEMBER_READ) || opens({ scopes }, 'operator')
 }

@@ -5,7 +5,7 @@ import { paths } from '../../platform/http/paths.ts'
 import { demandScopes, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Tool, ToolAccess, ToolAddress, ToolAudience } from './tool.ts'
 
-/** The tool endpoints. Only the first endpoint accepts requests without a token (design 23). */
+/** The tool endpoints whose paths name no areas. Only the first accepts requests without a token (design 23). */
 export const toolAddresses = [
   { path: paths.mcp, resource: 'mcp' },
   { path: paths.mcpMember, audience: 'member', resource: 'mcpMember' },
@@ -73,7 +73,7 @@ export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: Sco
   return isLess ? { ...judged, needed: union(asked(audience), also) } : judged
 }
 
-/** Whether clients of this origin and review state can get scopes to change a site. True if there is no token. */
+/** Whether the origin and review of the caller's client allow scopes to change a site. True if there is no token. */
 export function canGetChanges(caller: AccessToken | undefined): boolean {
   if (!caller) return true
   const { documentReview, grant } = caller

@@ -129,7 +129,7 @@ const repeatedWords: Readonly<Record<string, string>> = {
   idempotencyKey: 'Send a new key to create a duplicate.',
 }
 
-/** The format of times as an example, because hosts drop the keyword `format`. */
+/** The format of times as an example, because `plainSchema` drops the keyword `format`. */
 const TIME_EXAMPLE = 'Such as 2026-10-01T00:00:00Z.'
 
 function valueSchema(type: GraphQLInputType): JsonSchema {

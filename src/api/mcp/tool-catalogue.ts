@@ -26,7 +26,7 @@ export function findTool(name: unknown, address: ToolAddress): Tool | undefined 
   return tool && isServedAt(address, tool) ? tool : undefined
 }
 
-/** A list of tools and its JSON. The JSON is long, so it is created only once. */
+/** A list of tools and its JSON. The JSON is long, so it is cached with the list. */
 interface ListedTools {
   readonly tools: ToolDescription[]
   readonly text: string

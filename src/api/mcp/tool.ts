@@ -14,7 +14,7 @@ import type { ExecuteMember } from '../member-api/member-api.ts'
 /** The kind of person that an agent acts for. */
 export type ToolAudience = 'member' | 'operator'
 
-/** A tool endpoint; `tool-access.ts` lists all of them. */
+/** A tool endpoint. `toolAddresses` contains the endpoints whose paths name no areas. */
 export interface ToolAddress {
   readonly path: string
   /** The audience of the endpoint's non-public tools; undefined if the endpoint serves all audiences. */
@@ -37,7 +37,7 @@ export type ToolAccess =
       /** The query or mutation field that the tool selects. Sites may require two factors for it. */
       readonly operation?: string | undefined
     }
-  /** A token with a scope of the audience and all of `also`. A challenge also requests the scopes in the metadata. */
+  /** A token with all of `also` or, by default, a scope of the audience. A challenge adds the metadata's scopes. */
   | {
       readonly kind: 'audience'
       readonly audience: ToolAudience
@@ -78,7 +78,7 @@ export interface ToolCall {
   /** Called if the result is marked as an error. */
   readonly onProblem: () => void
   readonly address: ToolAddress
-  /** What to do instead if this client can never use the tool; undefined if the call is permitted. */
+  /** What to do if this client cannot request the scopes of the tool; undefined if the call is permitted. */
   readonly remedy?: string | undefined
   /** Whether the host can open a page and then repeat the call (MCP, input required). */
   readonly opensPages?: boolean
@@ -111,7 +111,7 @@ export function serverInfoOf({ service: { name, version, baseUrl } }: Pick<ToolP
   return { name: 'gatehouse', title: name, version, icons, websiteUrl: baseUrl }
 }
 
-/** A mistake that the caller can correct. Its message becomes a result marked as an error. */
+/** A mistake that the caller can correct, or a missing approval. Its message is for the caller. */
 export class ToolProblem extends Error {
   /** The tool that lists valid values. The result names it if the caller may use it. */
   readonly listedBy: string | undefined

@@ -58,7 +58,7 @@ const links = [
   { href: paths.openApi, label: inCode('openapi.json'), what: text('api.openApi') },
 ]
 
-/** Returns the verdict, or a refusal for a token without the read scope or a site. Mutations need this scope too. */
+/** Returns the verdict, or a refusal for a token that lacks the read scope or a site. Mutations need this scope too. */
 function requireMember(verdict: Verdict): Verdict {
   const demanded = demandScopes(verdict, [MEMBER_READ])
   if (demanded.kind !== 'granted' || demanded.token.siteId !== undefined) return demanded

@@ -8,7 +8,7 @@ import { makeSchema } from '../graphql/schema.ts'
 import { type MemberCaller, type MemberContext, type MemberParts, resolvers } from './resolvers.ts'
 import { schemaText } from './schema-text.ts'
 
-/** Creates the executable schema from the published text and our resolvers. @throws Error if they do not match */
+/** Creates the executable schema. @throws Error if the published text lacks a type or field that has a resolver */
 export function makeMemberSchema(): GraphQLSchema {
   return makeSchema(schemaText, [resolvers])
 }

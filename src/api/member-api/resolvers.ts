@@ -18,7 +18,7 @@ import type { OneOfMany } from '../graphql/batch-loader.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
 import type { EndpointPorts } from '../graphql/endpoint.ts'
 
-/** The person and the site of the token. */
+/** The person and the site of a request. */
 export interface MemberCaller extends Membership {
   readonly name: string
   readonly email: string
@@ -57,7 +57,7 @@ const afterChange = {
   unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
 } satisfies Record<string, Resolver<{ readonly notification?: Notification }>>
 
-/** Resolvers of `schema.graphql`. They need no access checks: every statement is limited to the data of the caller. */
+/** Resolvers of `schema.graphql`. They need no access checks: they select by caller, or by ids of the caller's rows. */
 export const resolvers = {
   Query: {
     viewer: (_source, _args, { caller }) => caller,

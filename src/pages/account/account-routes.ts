@@ -40,7 +40,7 @@ export function accountRoutes(accountPages: AccountPages, queries: MemberQueries
       })),
       hrefs: pages,
       language: own,
-      // Offer the person's language even if no site offers it, so that saving a time zone keeps the language.
+      // Offer the person's language even if the site does not offer it, so that saving a time zone keeps the language.
       languages: languages.filter((each) => each === own || offered.includes(each)),
     })
   })

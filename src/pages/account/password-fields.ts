@@ -14,7 +14,7 @@ export interface NewPasswords {
   readonly passwordCharactersMin: number
 }
 
-/** The error text for a rejected code. After five failed attempts, even the correct code is rejected. */
+/** The error text for a rejected code. After five attempts, even the correct code is rejected. */
 export const WRONG_CODE = text('form.wrongCode')
 
 type Read =

@@ -87,7 +87,7 @@ export function identityRoutes(
   })
 }
 
-/** Creates the pages where a person sets up, renews and removes second factors. Changes require a recent sign-in. */
+/** Creates the pages for a person's authenticator app and its recovery codes. Changes require a recent sign-in. */
 export function secondFactorRoutes(accountPages: AccountPages, secondFactors: SecondFactors): void {
   const showNew = async (proposal: Proposal, problem?: HtmlValue) => {
     const { encodeQR } = await import('qr')

@@ -116,8 +116,8 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
 }
 
 /**
- * Lets only owners create, edit or enable an application that acts for an owner, or add a secret. An admin who
- * controls its secret and callback would gain the access of an owner. Admins may disable or delete it.
+ * Lets only owners create, edit or enable an application that acts for an owner, or add a secret to it. An admin
+ * who controls its secret and callback would gain the access of an owner. Admins may disable or delete it.
  *
  * @throws notAnOwner
  */

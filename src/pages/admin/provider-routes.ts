@@ -47,7 +47,7 @@ const entered = z.object({
   nameClaim: claim,
 })
 
-/** Returns the initial values of the form: empty, or from a preset. */
+/** Returns the initial values of the form, from a preset or with only the standard claims. */
 function fieldsOf(preset: string) {
   const { name = '', issuer = '', claims = standardClaims } = presets.get(preset) ?? {}
   const { email: emailClaim, emailVerified: verifiedClaim, name: nameClaim } = claims

@@ -37,7 +37,7 @@ export const patternsOf = {
   },
 } as const
 
-/** Registers the pages that both applications and resource servers have, except for their first page. */
+/** Registers the pages that both applications and resource servers have, except for the list and the first page. */
 export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   for (const kind of ['site', 'resource_server'] as const) {
     stopRoutes(kind, operatorPages, parts)

@@ -7,7 +7,7 @@ import { dayOf } from '../../oauth/grants/grant-store.ts'
 import type { LoggedRequest } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 
-/** A refused request from a client. The reason may be more detailed than the response. */
+/** A client's refused request or undelivered sign-out notice. The reason may be more detailed than the response. */
 export interface Refusal {
   readonly clientId: string
   readonly occurredAt: number
@@ -88,7 +88,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     async flush() {
       for (const clientId of [...waiting.keys()]) {
         const refusals = waiting.get(clientId) ?? []
-        // If the write fails, this client's refusals are only in the log. Other clients wait for the next flush.
+        // If the write fails, this client's refusals are only in the log. Clients after it wait for the next flush.
         waiting.delete(clientId)
         await write(clientId, refusals)
       }

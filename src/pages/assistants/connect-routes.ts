@@ -69,7 +69,7 @@ function sitePage(
   assistants: readonly Assistant[],
   { baseUrl, look }: { readonly baseUrl: string; readonly look: SiteLook | undefined },
 ) {
-  // Omit assistants whose application has no scope, or no callback that the assistant can use.
+  // Omit assistants that have no application, or whose application lacks a scope or a callback that they can use.
   const ready = assistants.flatMap((assistant) => {
     const application = site.applications.find((each) => each.assistant === assistant.id)
     const isReady = application?.scopes.length && canReturnTo(assistant, application)

@@ -208,7 +208,7 @@ export function callbacksOf(
     })
 }
 
-/** Whether the URI matches the pattern. The placeholder `{host}` matches any host. */
+/** Whether the URI is canonical and matches the pattern. The placeholder `{host}` matches any host. */
 export function isOwnCallback({ pattern }: { readonly pattern: string }, uri: string): boolean {
   const { host = '', href } = URL.parse(uri) ?? {}
   return href === uri && matchesPattern(uri, pattern.replace(OWN_HOST, host))

@@ -21,7 +21,7 @@ export function makeListPages(cursors: Cursors) {
       const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx, kept)) : undefined
       return { first: PAGE_SIZE, after: place }
     },
-    /** Returns the URL of the next page, if any, and of the first page, unless the current page is the first. */
+    /** Returns the URL of the next page, if any, and of the first page, if the current URL has a cursor. */
     pagerOf(ctx: Place, { places, hasNextPage }: Page<unknown>, kept = nothing): Pager {
       const last = hasNextPage ? places.at(-1) : undefined
       const next = new URLSearchParams(kept)

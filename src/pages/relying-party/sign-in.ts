@@ -18,7 +18,7 @@ export const OWN_CLIENT_ID = 'gatehouse-pages'
 
 /**
  * Returns the client record of our own pages (docs/decisions/0008-own-pages-are-a-client.md). The client is public,
- * because a secret would prove nothing: the code is sent to this origin, and this process redeems it with the PKCE
+ * because a secret would prove nothing: the code is sent to this origin, and this service redeems it with the PKCE
  * verifier. The access token is discarded.
  */
 export function ownClient(baseUrl: string, serviceName: string) {
@@ -41,7 +41,7 @@ export function ownClient(baseUrl: string, serviceName: string) {
 /**
  * Creates an authorization request, and the values for its callback, which redirects to the path `returnTo`.
  *
- * @param login the e-mail address of a person who must authenticate now; without it, an existing session suffices
+ * @param login who must authenticate now: an e-mail address, or empty for anyone; if undefined, a session suffices
  */
 export async function beginSignIn(
   returnTo: string,
@@ -117,7 +117,7 @@ interface SignInPorts {
 /**
  * Validates the authorization response, redeems the code and validates the id_token.
  *
- * @throws signInIncomplete if any of these is invalid; storageUnavailable if the token endpoint responds with 503
+ * @throws storageUnavailable if this service responds with 503; signInIncomplete if a step fails otherwise
  */
 export async function completeSignIn(
   answer: URLSearchParams,

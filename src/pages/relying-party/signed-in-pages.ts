@@ -171,7 +171,7 @@ export function makeSignedInPages(
 /**
  * Rejects a session that was started with a site's identity provider, except for administration and sign-out.
  *
- * @returns whether it responded with a rejection
+ * @returns whether it has responded
  */
 async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPorts) {
   const { browser, person } = session
@@ -220,7 +220,7 @@ async function finishSignIn(ctx: Context, ports: SignedInPagesPorts, now: () => 
     if (await sessions.find(ctx)) return seeOther(ctx, pages.account)
     throw signInIncomplete('no cookie')
   }
-  // Another tab has overwritten the cookie. Redirect to the page of that tab, to restart its sign-in.
+  // Another tab may have overwritten the cookie. Redirect to the page of that tab, to restart its sign-in.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
   if (error === 'access_denied') {

@@ -37,7 +37,7 @@ export interface SignedOutPorts extends NewPasswords {
 /** A one-time link that was opened in a browser. */
 export interface OpenedLink<Link extends OneTimeLink = LinkOfPerson> {
   readonly link: Link
-  /** The values of the form that uses the link. A browser that did not request the link must also send the code. */
+  /** The values of the form that uses the link. If another browser requested the link, the form also needs the code. */
   readonly form: LinkForm
   /** The path of the interaction from which this browser requested the link, or of the account page. */
   readonly continueHref: string
@@ -45,7 +45,7 @@ export interface OpenedLink<Link extends OneTimeLink = LinkOfPerson> {
 
 type LinkOfPerson = OneTimeLink & { readonly personId: string }
 
-/** Thrown if a link was used, has expired, or no longer allows its change. */
+/** Thrown if a link is unknown, used or expired, or no longer allows its change. */
 export class LinkGone extends Error {}
 
 /** Prepares the form of a link. It asks for the code if another browser requested the link. */
