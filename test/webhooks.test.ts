@@ -479,6 +479,8 @@ forEachDatabase('webhooks', (start) => {
     const since = '2026-01-01T00:00:00Z'
     const again = `mutation { replayWebhookEvents(id: "${id}", since: "${since}") { count } }`
     expect(await value(again)).to.deep.equal({ count: 1 })
+    const neither = `mutation { replayWebhookEvents(id: "${id}") { count } }`
+    expect(await limited.refused(neither)).to.equal('BAD_INPUT since')
     await settled(0)
     const deliveries = 'deliveries { eventId type status error request response }'
     const list = `{ webhookEndpoints { id url payload disabledAt publicKey ${deliveries} } }`
