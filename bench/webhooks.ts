@@ -16,7 +16,7 @@ import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { recordAuditEvent } from '../src/platform/audit/record-audit-event.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
-import { labelOf } from '../src/school/webhooks/webhook-endpoints.ts'
+import { endpointLabel } from '../src/platform/store/sealed-secrets.ts'
 import { newWebhookSecret } from '../src/school/webhooks/webhook-signature.ts'
 import { obtain, userinfo } from '../test/support/client.ts'
 import { insert, patiently } from '../test/support/database.ts'
@@ -73,7 +73,7 @@ async function addEndpoints({ kysely }: Database): Promise<void> {
     await insert(kysely, 'site', { id: site_id, slug: `s-${site}`, name: 'S', created_at: 1 })
     for (let at = 0; at < ENDPOINTS_PER_SITE; at += 1) {
       const id = `whe_${site}_${at}`
-      const sealed_secret = seal(newWebhookSecret(), labelOf(id))
+      const sealed_secret = seal(newWebhookSecret(), endpointLabel(id))
       const url = `https://${at === 0 ? 'dead' : 'h'}-${site}-${at}.bench.example/`
       const row = { id, site_id, url, payload: 'full' as const, sealed_secret, created_at: 1 }
       await insert(kysely, 'webhook_endpoint', row)

@@ -9,10 +9,10 @@ export interface Room {
 }
 
 /** The maximum number of pairs of folders where one imports the other (docs/decisions/0011-rooms-with-folders.md). */
-export const FOLDER_PAIRS_MAX = 343
+export const FOLDER_PAIRS_MAX = 342
 
 /** Lines of `src`, including blank lines, comments, SQL and GraphQL. */
-export const SRC_LINES_MAX = 52_228
+export const SRC_LINES_MAX = 52_227
 
 /** Lines of compose.ts, and of all files that compose, including main.ts. */
 export const COMPOSE_LINES_MAX = 140
@@ -34,7 +34,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       process: 'background-tasks open-log primary server welcome worker',
       store: `clock compiled cursor database digest entered-text in-batches insert-new keyset mail-address migrate
         oauth-state oauth-tables object-names open-stores postgres redis-durability redis-memory redis remove-expired
-        restore-marker schema search settings`,
+        restore-marker schema sealed-secrets search settings`,
     },
   },
   directory: {

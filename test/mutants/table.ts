@@ -355,7 +355,7 @@ export const mutants: readonly Mutant[] = [
     "«.where('last_step', '<', step)→»",
     'if («exceeded→false») return { kind',
     'if («numDeletedRows === 0n→false») return false\n      const left',
-    'openOrNothing(seals, sealed, APP_SECRET_LABEL« + session→»)\n      const last',
+    'openOrNothing(seals, sealed, LABEL« + session→»)\n      const last',
   ]),
   ...inFile('platform/http/kept-values.ts', 'second-factor identity-providers', [
     'return «until > now()→true» ? value',

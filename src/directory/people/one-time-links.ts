@@ -50,7 +50,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
   const isGenuine = (purpose: 'token' | 'code', link: LinkName, given: string) =>
     linkKeys.some((key) => isSame(given, make(purpose, link, key)))
   return {
-    /** Returns the token of a link, for its URL. */
+    /** Returns the token that the URL of a link contains. */
     tokenOf: (link: LinkName) => `${link.id}.${make('token', link)}`,
 
     /** Returns the code that the requesting browser shows, to use the link in another browser: XXXX-XXXX. */

@@ -13,6 +13,7 @@ import { openOrNothing, type Seals } from '../../platform/http/kept-values.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import { appLabel } from '../../platform/store/sealed-secrets.ts'
 import { queueMail } from '../mail/messages.ts'
 import { FACTOR_RESET } from '../sites/site-admin.ts'
 import type { NotSignedIn } from './authenticate.ts'
@@ -36,8 +37,7 @@ export type FactorCheck =
 
 export type SecondFactors = ReturnType<typeof makeSecondFactors>
 
-/** Binds the encrypted secrets of authenticator apps to their use. */
-export const APP_SECRET_LABEL = 'the secret of an authenticator app'
+const LABEL = appLabel()
 const STEP_SECONDS = 30
 
 /** Imports otplib when the first code is needed, to keep start-up fast. */
@@ -65,8 +65,8 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
      */
     async propose(label: string, session: string, again = '') {
       const { generateSecret, generateURI } = await otplib()
-      const secret = openOrNothing(seals, again, APP_SECRET_LABEL + session) ?? generateSecret()
-      const sealed = seals.seal(secret, APP_SECRET_LABEL + session)
+      const secret = openOrNothing(seals, again, LABEL + session) ?? generateSecret()
+      const sealed = seals.seal(secret, LABEL + session)
       return { sealed, secret, uri: generateURI({ issuer: serviceName, label, secret }) }
     },
 
@@ -76,11 +76,11 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
      * @returns the recovery codes to show once; undefined if the code is wrong or an app is already set up
      */
     async confirm({ sealed, session, code }: Confirmation, actor: Actor) {
-      const secret = openOrNothing(seals, sealed, APP_SECRET_LABEL + session)
+      const secret = openOrNothing(seals, sealed, LABEL + session)
       const last_step = secret && (await stepOf(secret, plain(code), now()))
       if (!secret || !last_step) return undefined
       return await kysely.transaction().execute(async (trx) => {
-        const sealed_secret = seals.seal(secret, APP_SECRET_LABEL)
+        const sealed_secret = seals.seal(secret, LABEL)
         const row = { person_id: actor.personId, sealed_secret, confirmed_at: actor.now, last_step }
         if (!(await insertNew(trx, 'totp', row))) return undefined
         return await replaceCodes(trx, actor, { action: 'second_factor.added' })
@@ -114,7 +114,7 @@ function makeFactorCheck(
   const useAppCode = async (code: string, personId: string): Promise<boolean> => {
     const row = await appOf(kysely, personId)
     if (!row) return false
-    const secret = openOrNothing(seals, row.sealed_secret, APP_SECRET_LABEL)
+    const secret = openOrNothing(seals, row.sealed_secret, LABEL)
     const step = secret && (await stepOf(secret, code, now()))
     if (!secret || !step) return false
     const { numUpdatedRows } = await kysely

@@ -7,6 +7,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Seals } from '../../platform/http/kept-values.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { isMailDomain } from '../../platform/store/mail-address.ts'
+import { providerLabel } from '../../platform/store/sealed-secrets.ts'
 import { setFeature } from '../sites/site-admin.ts'
 import { OWN_SIGN_IN } from '../sites/site-choice.ts'
 import type { IdentityProvider, ListProviders } from './identity-providers.ts'
@@ -20,9 +21,6 @@ export interface NewSiteProvider extends Omit<IdentityProvider, 'id' | 'domains'
 
 export const SITE_PROVIDERS_MAX = 10
 export const DOMAINS_MAX = 50
-
-/** Returns the label that binds an encrypted client secret to its provider. */
-export const labelOf = (id: string) => `client secret of the identity provider ${id}`
 
 export function makeSiteProviders({ kysely }: Database, seals: Seals) {
   return {
@@ -41,7 +39,7 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
       return rows.map(({ id, name, issuer, role, ...row }) => ({
         ...{ id, siteId, name, issuer, role, clientId: row.client_id },
         claims: JSON.parse(row.claims),
-        clientSecret: seals.open(row.sealed_secret, labelOf(id)),
+        clientSecret: seals.open(row.sealed_secret, providerLabel(id)),
         domains: row.domains.split(' ').filter(Boolean),
         isOnlyWay: row.enabled_at !== null,
       }))
@@ -53,7 +51,7 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
     async add(provider: NewSiteProvider, actor: Actor): Promise<void> {
       const { siteId, name, issuer, clientId, role, claims } = provider
       const id = `idp_${randomBytes(15).toString('base64url')}`
-      const sealed_secret = seals.seal(provider.clientSecret, labelOf(id))
+      const sealed_secret = seals.seal(provider.clientSecret, providerLabel(id))
       const named = { name, issuer, client_id: clientId, role }
       const row = {
         ...{ id, site_id: siteId, ...named, sealed_secret, created_at: actor.now },

@@ -2,24 +2,16 @@
 
 import { sql } from 'kysely'
 
-import { APP_SECRET_LABEL } from '../../directory/people/second-factors.ts'
-import { labelOf as providerLabel } from '../../directory/people/site-providers.ts'
 import { openOrNothing, type Seals } from '../../platform/http/kept-values.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { labelOf as endpointLabel } from '../../school/webhooks/webhook-endpoints.ts'
-
-const kinds = [
-  ['authenticator apps', 'totp', 'person_id', () => APP_SECRET_LABEL],
-  ['webhooks', 'webhook_endpoint', 'id', endpointLabel],
-  ['identity providers of sites', 'identity_provider', 'id', providerLabel],
-] as const
+import { sealedSecrets } from '../../platform/store/sealed-secrets.ts'
 
 type Kysely = Database['kysely']
 
 /** Counts the secrets that no configured root secret can decrypt, by kind. Omits kinds without such a secret. */
 export async function countUnreadable(kysely: Kysely, seals: Seals): Promise<string[]> {
   const counts = await Promise.all(
-    kinds.map(async (kind) => {
+    sealedSecrets.map(async (kind) => {
       const secrets = await readSecrets(kysely, seals, kind)
       return `${kind[0]}: ${secrets.filter(({ secret }) => secret === undefined).length}`
     }),
@@ -29,7 +21,7 @@ export async function countUnreadable(kysely: Kysely, seals: Seals): Promise<str
 
 /** Encrypts each secret again, with the current root secret. Skips secrets that cannot be decrypted. */
 export async function sealAgain(kysely: Kysely, seals: Seals): Promise<void> {
-  for (const kind of kinds) {
+  for (const kind of sealedSecrets) {
     const [, table, key, labelOf] = kind
     for (const { id, sealed, secret } of await readSecrets(kysely, seals, kind)) {
       if (secret === undefined) continue
@@ -45,4 +37,4 @@ async function readSecrets(kysely: Kysely, seals: Seals, [, table, key, labelOf]
   return rows.map((row) => ({ ...row, secret: openOrNothing(seals, row.sealed, labelOf(row.id)) }))
 }
 
-type Kind = (typeof kinds)[number]
+type Kind = (typeof sealedSecrets)[number]

@@ -47,7 +47,7 @@ const itemOrders = {
   NEWEST: orderBy('createdAt', 'desc', 'created_at'),
 }
 
-/** The columns of every item that are not in `fields`. */
+/** The columns that all items have, in addition to those in `fields`. */
 const ownColumns = ['id', 'publishedAt', 'archivedAt', 'firstPublishedAt', 'createdAt']
 
 /** A kind of item that a site publishes under a slug. */

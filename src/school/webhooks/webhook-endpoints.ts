@@ -11,6 +11,7 @@ import { storeMessage } from '../../platform/outbox/outbox.ts'
 import { isPrivateHost } from '../../platform/outgoing/guarded-fetch.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import { endpointLabel } from '../../platform/store/sealed-secrets.ts'
 import { changeSite, type SiteActor, type SiteWork, siteCreation } from '../changes/change.ts'
 import { idempotencyKey, readInput } from '../changes/input.ts'
 import { badInput, conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
@@ -28,9 +29,6 @@ const DELIVERIES_SHOWN_MAX = 50
 const KEYS_KEPT_MAX = 1000
 /** The time within which a change is expected to commit. The search for missed events starts this much earlier. */
 const COMMIT_WITHIN_MS = 60_000
-
-/** Returns the label that binds an encrypted secret to its endpoint. */
-export const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
 
 const EVENT_TYPE = 'must be an event type, such as enrolment.created'
 
@@ -64,7 +62,7 @@ export type KeysOf = ReturnType<typeof makeKeysOf>
 export function makeKeysOf(seals: Seals) {
   const kept = new LRUCache<string, SigningKeys, string>({
     max: KEYS_KEPT_MAX,
-    memoMethod: (sealed, _, { context: id }) => keysOf(seals.open(sealed, labelOf(id))),
+    memoMethod: (sealed, _, { context: id }) => keysOf(seals.open(sealed, endpointLabel(id))),
   })
   return (
     { id, sealed_secret, sealed_previous, previous_until }: Selectable<Schema['webhook_endpoint']>,
@@ -130,7 +128,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
         .set(({ ref }) => ({
           sealed_previous: ref('sealed_secret'),
           previous_until: actor.now + ROTATION_MS,
-          sealed_secret: seals.seal(newWebhookSecret(), labelOf(id)),
+          sealed_secret: seals.seal(newWebhookSecret(), endpointLabel(id)),
         }))
         .where('id', '=', id)
         .execute()
@@ -152,7 +150,7 @@ function creation(seals: Seals) {
       if ((await endpointsOf(trx, site_id).execute()).length >= ENDPOINTS_PER_SITE_MAX) {
         throw limitReached(`a site can have up to ${ENDPOINTS_PER_SITE_MAX} webhooks; delete one`)
       }
-      const sealed_secret = seals.seal(newWebhookSecret(), labelOf(id))
+      const sealed_secret = seals.seal(newWebhookSecret(), endpointLabel(id))
       const row = { id, site_id, url, payload, sealed_secret, created_at }
       await trx.insertInto('webhook_endpoint').values(row).execute()
       await insertTypes(trx, id, types)
@@ -172,7 +170,7 @@ async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Seal
     .execute()
   return rows.map(({ sealed_secret, ...row }) => ({
     ...row,
-    ...shownKeys(seals.open(sealed_secret, labelOf(row.id))),
+    ...shownKeys(seals.open(sealed_secret, endpointLabel(row.id))),
     types: types.flatMap(({ endpoint_id, type }) => (endpoint_id === row.id ? type : [])),
   }))
 }

@@ -1,0 +1,11 @@
+/** The label of the secrets of authenticator apps. A label binds an encrypted secret to its use or row. */
+export const appLabel = () => 'the secret of an authenticator app'
+export const endpointLabel = (id: string) => `secret of the webhook endpoint ${id}`
+export const providerLabel = (id: string) => `client secret of the identity provider ${id}`
+
+/** The tables with a column `sealed_secret`, which the root secret encrypts: content, table, key and label. */
+export const sealedSecrets = [
+  ['authenticator apps', 'totp', 'person_id', appLabel],
+  ['webhooks', 'webhook_endpoint', 'id', endpointLabel],
+  ['identity providers of sites', 'identity_provider', 'id', providerLabel],
+] as const
