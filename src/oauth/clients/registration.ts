@@ -203,7 +203,7 @@ function recognize(redirectUris: readonly string[], row: Integration) {
     integration: row,
     /** The platform's redirect URIs, and the requested URIs that differ only in the port or match a pattern. */
     redirectUris: [...new Set([...row.redirect_uris, ...known])],
-    /** The requested redirect URIs that match only a pattern. They must be stored with the client. */
+    /** The requested redirect URIs that match a pattern. They must be stored with the client. */
     byPattern,
   }
 }
