@@ -241,6 +241,19 @@ describe('config: the files (design, Errors and configuration)', () => {
     })
   }
 
+  it('refuse an identity provider without a secret, if the variable of the secrets was read', () => {
+    const acme = { id: 'acme', name: 'Acme', issuer: 'https://acme.example', clientId: 'x' }
+    const signIn = { ...service.signIn, identityProviders: [acme] }
+    const CONFIG_DIR = folderWith({ 'service.json': (value: object) => ({ ...value, signIn }) })
+    const readThem = (variables: Variables) =>
+      readConfig({ CONFIG_DIR, ...variables }, configFolder)
+    const problem = 'identityProviders.0: add acme=<client secret> to IDENTITY_PROVIDER_SECRETS'
+    expect(() => readThem({})).to.throw(problem)
+    const given = { IDENTITY_PROVIDER_SECRETS: 'acme=its-secret' }
+    expect(readThem(given).providerSecrets).to.deep.equal({ acme: 'its-secret' })
+    expect(() => readThem({ ...given, PORT: '0' })).to.throw(/^[^-]*- PORT [^-]*$/)
+  })
+
   const coupons = {
     ...{ path: 'coupons', readScope: 'coupons:read' },
     ...{ address: 'https://platform.internal/api/coupons' },

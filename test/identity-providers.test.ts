@@ -232,7 +232,8 @@ describe('an identity provider that lies', () => {
   // [329]
   it('must authenticate a person again if the request demands it', async () => {
     await link('u1', 'per_sam')
-    for (const fields of [{ prompt: 'login' }, { max_age: '60' }]) {
+    const withoutOpenid = { scope: 'account:read', max_age: '60' }
+    for (const fields of [{ prompt: 'login' }, { max_age: '60' }, withoutOpenid]) {
       for (const claims of [{}, { auth_time: now - 600 }]) {
         const { page } = await signIn({ claims }, { fields })
         expect(page.status).to.equal(400)

@@ -98,9 +98,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   const clientIds = [...(integrations ?? []), ...(conformance?.clients ?? [])].map(
     ({ client_id }) => client_id,
   )
-  const { baseUrl } = env ?? {}
-  if (baseUrl !== undefined) {
-    problems.push(...problemsOfAudiences(service?.upstreams ?? [], { baseUrl, clientIds }))
+  if (env) {
+    problems.push(...problemsOfAudiences(service?.upstreams ?? [], { ...env, clientIds }))
   }
   if (problems.length > 0 || !env || !service || !integrations || !assistants) {
     throw new Error(`Gatehouse cannot start:\n- ${problems.join('\n- ')}`)

@@ -332,15 +332,16 @@ export function problemsOfAudiences(
   })
 }
 
-/** Returns the problems of identity providers: a repeated id, or a missing client secret. */
+/** Returns the problems of identity providers: a repeated id or, if `secrets` are known, a missing client secret. */
 export function problemsOfProviders(
   rows: readonly { readonly id: string }[],
-  secrets: Readonly<Record<string, string>> = {},
+  secrets: Readonly<Record<string, string>> | undefined,
 ): string[] {
   return rows.flatMap(({ id }, position) => {
     const name = `service.json: signIn.identityProviders.${position}`
     if (rows.findIndex((row) => row.id === id) < position) return [`${name}.id: is listed twice`]
-    return secrets[id] ? [] : [`${name}: add ${id}=<client secret> to IDENTITY_PROVIDER_SECRETS`]
+    const isMissing = secrets && !secrets[id]
+    return isMissing ? [`${name}: add ${id}=<client secret> to IDENTITY_PROVIDER_SECRETS`] : []
   })
 }
 

@@ -18,7 +18,7 @@ import { claimsByScope } from '../token/claims.ts'
 import { loginResult } from './browser-session.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { newGrantId } from './remembered-grant.ts'
-import { OPERATORS_NEED_MFA, requiredAcr } from './required-acr.ts'
+import { OPERATORS_NEED_MFA, plainNames, requiredAcr } from './required-acr.ts'
 
 export type Interactions = ReturnType<typeof makeInteractions>
 
@@ -106,6 +106,7 @@ function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boo
 
 function describe({ details, person, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params } = details
+  const maxAge = params['max_age'] ?? params[plainNames.max_age]
   const { clientId, document } = client
   const { reviewed = document?.reviewed } = prompt.details as PromptDetails
   return {
@@ -125,7 +126,7 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     person,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     /** Whether the person must authenticate again, even if the identity provider has a session. */
-    mustAuthenticate: /\blogin\b/.test(String(params['prompt'])) || params['max_age'] !== undefined,
+    mustAuthenticate: /\blogin\b/.test(String(params['prompt'])) || maxAge !== undefined,
     /** Whether the request needs a second factor in addition to the given methods. */
     lacksFactor: (methods: Authentication['methods']) =>
       lacksSecondFactor(

@@ -31,8 +31,7 @@ type Params = Readonly<Record<string, unknown>>
 export function requiredAcr(params: Params): readonly string[] | undefined {
   const essential = essentialAcr(params['claims'])
   if (essential) return essential
-  const named = params['acr_values'] ?? params[plainNames.acr_values]
-  const asked = String(named ?? '').split(' ')
+  const asked = String(params['acr_values'] ?? params[plainNames.acr_values] ?? '').split(' ')
   const known = asked.filter((acr) => acrValues.includes(acr))
   if (known.length === 0) return undefined
   return known.some((acr) => belowTwoFactors.includes(acr)) ? [...known, MFA_ACR] : known
