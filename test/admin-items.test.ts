@@ -48,8 +48,8 @@ const wrong: readonly (readonly [mutation: string, valid: object, ...wrong: obje
 ]
 
 const faint = (field: string, color: string, contrast: number) =>
-  `${field} must be legible: text in #ffffff on ${color} has a contrast of ${contrast}:1; ` +
-  'choose a color with 4.5:1 or more'
+  `${field} has too little contrast: text in #ffffff on ${color} has ${contrast}:1; ` +
+  'choose a color with at least 4.5:1'
 const long = { courseId: 'crs_any', title: 'Too long', durationSeconds: 86_401 }
 
 const sentences: readonly (readonly [mutation: string, input: object, message: string])[] = [

@@ -228,7 +228,7 @@ export const environmentVariables = z.object({
     .describe('Protocol of traces.'),
   OTEL_EXPORTER_OTLP_TIMEOUT: wholeNumber('OTEL_EXPORTER_OTLP_TIMEOUT', 100, 10_000)
     .default(3_000)
-    .describe('Time limit for one export in milliseconds, also at exit.'),
+    .describe('Time limit in milliseconds for each export, including the last one at exit.'),
   OTEL_SDK_DISABLED: oneOf('false', 'true', 'false').describe('true: no traces.'),
   OTEL_SERVICE_NAME: z
     .string()

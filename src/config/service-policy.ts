@@ -327,7 +327,7 @@ export function problemsOfAudiences(
     if (canonical(audience) === canonical(baseUrl)) return [`${name}: must not be the issuer`]
     if (clientIds.includes(audience)) return [`${name}: must not be a client_id`]
     return readDocumentAddress(audience)
-      ? [`${name}: could be the client_id of a metadata document; use a urn: URI or omit the path`]
+      ? [`${name}: must not look like a metadata document's URL; use a urn: URI or omit the path`]
       : []
   })
 }

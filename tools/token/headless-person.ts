@@ -114,7 +114,7 @@ export function plainText(text: string): string {
   return text.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
 }
 
-/** The cookies of one host, with paths and removal (RFC 6265). */
+/** Stores the cookies of one host. Matches paths and deletes expired cookies (RFC 6265). */
 class CookieJar {
   readonly #cookies = new Map<string, { readonly pair: string; readonly path: string }>()
 

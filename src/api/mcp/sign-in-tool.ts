@@ -59,7 +59,7 @@ const signIn = defineTool({
       .array(z.enum(changeableAreas))
       .optional()
       .describe(
-        'For an operator: all areas that your task changes. The sign-in then covers reading and these changes.',
+        'For an operator: all areas that your task changes. The sign-in then grants read access, and write access to them.',
       ),
   }),
   async run({ change }, call) {

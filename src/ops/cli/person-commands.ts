@@ -79,7 +79,7 @@ export const addReviewer = async (config: Config, { argument: email }: Given) =>
 export const removeReviewer = async (config: Config, { argument: email }: Given) =>
   await changeReviewer(config, email, false)
 
-/** Grants or revokes the role, effective from the next request. */
+/** Grants or revokes the role of platform reviewer. Takes effect with the person's next request. */
 async function changeReviewer(config: Config, email: string, holds: boolean) {
   return await withDatabase(config, 'writes', async (database, now) => {
     const account = accountOf(database.kysely, email).select(['id', 'disabled_at'])

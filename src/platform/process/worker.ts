@@ -40,7 +40,7 @@ export function workerSide() {
   })
   // Ignore the signal, because it is meant for the primary when it is sent to the process group.
   process.on('SIGHUP', () => {})
-  // Ignore failed sends after the channel has closed. From that point, this process counts requests alone.
+  // Ignore failed sends after the channel has closed. Limits then count only the requests of this process.
   process.on('error', () => {})
   const send = (news: WorkerNews) => void worker.send(news)
   return {

@@ -13,7 +13,7 @@ export type Figures = ReturnType<typeof siteFigures>
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Returns the course list of a site, and functions that count the site's figures for a period. The query
+ * Returns the course list of a site, and functions that compute the site's figures for a period. The query
  * for a daily figure runs at most once, and its result serves all days of the period.
  *
  * @param inTurn limits concurrent counts, so one GraphQL document does not occupy many connections

@@ -73,8 +73,8 @@ export function addTo<Key extends string | number>(
 }
 
 /**
- * Returns the SQL for the day number of a time column. The divisor is a literal, because PostgreSQL takes two
- * parameters for different values, so a query could not repeat the expression in `group by`.
+ * Returns the SQL for the day number of a time column. The divisor is a literal: PostgreSQL treats two parameters
+ * as different values, so a query with parameters could not repeat the expression in `group by`.
  */
 export function dayOfColumn(column: string): RawBuilder<number> {
   return sql<number>`${sql.ref(column)} / ${sql.lit(DAY_MS)}`
