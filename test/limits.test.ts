@@ -100,7 +100,7 @@ describe('limits: counts in one process', () => {
 
   it('go down by what is given back, also in shared cells [186]', async () => {
     const limits = makeLimits({ policy: configured, shared: undefined, now: () => 1 })
-    // An attacker with many networks can start many attempts whose points the service refunds because it is too busy.
+    // An attacker with many networks can start many attempts. A service that is too busy gives back their points.
     for (let attempt = 0; attempt < 300_000; attempt += 1) {
       await limits.takeTogether('attemptsOfPair', `attacker ${attempt}`)
       await limits.giveBack('attemptsOfPair', `attacker ${attempt}`)

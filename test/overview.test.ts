@@ -241,7 +241,7 @@ describe('/admin/<site>/overview and /audit', () => {
         const { pathname, search } = new URL(decode(address), service().url + path)
         if (!pathname.startsWith('/admin/northlight/')) continue
         expect(isKnown(pathname), `${pathname} on ${path}`).to.equal(true)
-        // Only operators with a second factor can open the page of the rule for second factors.
+        // Only operators with a second factor can open the page at /two-factors.
         const isLeftOut = pathname.includes('/download') || pathname.endsWith('/two-factors')
         if (name === 'href' && !isLeftOut) found.add(pathname + search)
       }

@@ -274,7 +274,7 @@ describe('sessions of browsers', () => {
     await kysely.transaction().execute((trx) => endSessions(trx, ['per_olivia'], Date.now()))
     expect(await rowsOf(kysely, 'browser_session', { person_id: 'per_olivia' })).to.deep.equal([])
     expect((await person.open(targetOf(given, url))).headers.get('location')).to.match(/\/login$/)
-    // A consent page opened before the sessions end still has the result of the sign-in.
+    // A consent page that was open when the sessions ended must not complete the earlier sign-in.
     const other = await enter(olivia)
     const openConsent = async () => {
       const late = makeHeadlessPerson(olivia)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import { type Html, html, trusted } from './html.ts'
 
-/** A script of this folder. Pages work without it, except for passkeys. */
+/** A script from this folder. Without scripts, all pages work, but passkeys do not. */
 export interface Script {
   /** The source expression that allows the script in a Content-Security-Policy. */
   readonly source: string

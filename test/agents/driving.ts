@@ -16,7 +16,7 @@ export interface Driving {
   /** The browser for a client that is a web page. */
   readonly browser: Browser
   readonly model: ModelServer
-  /** Calls the tools of the way in order, and repeats a call after the person has approved it. Returns all results. */
+  /** Calls the tools in `Way.calls` in order. Repeats a call after the person has approved it. Returns all results. */
   use(
     call: (tool: string, values: Readonly<Record<string, unknown>>) => Promise<string>,
   ): Promise<string>

@@ -27,7 +27,7 @@ async function post(url: string, sending: Sending): Promise<Answer> {
   })
 }
 
-/** Headers that pages of other origins send, also after DNS rebinding (CVE-2025-66414, CVE-2025-66416). */
+/** Headers that pages from other origins send, for example after DNS rebinding (CVE-2025-66414, CVE-2025-66416). */
 const strangers: readonly (readonly [what: string, ...headers: string[]])[] = [
   ['foreign Host (CVE-2025-66414)', 'Host', 'evil.example'],
   ['foreign Host with a port (CVE-2025-66416)', 'Host', 'evil.example:80'],

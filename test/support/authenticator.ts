@@ -76,7 +76,7 @@ export function makeAuthenticator(origin: string, made?: Made) {
   return {
     id: id.toString('base64url'),
     copy: () => makeAuthenticator(origin, { key, id, counter }),
-    /** Creates the response to the options of the page that adds a passkey. */
+    /** Creates a passkey and the registration response for these options. */
     create(options: { challenge: string }, lies: Lies = {}) {
       const length = Buffer.from([id.length >> 8, id.length & 255])
       const more = Buffer.concat([Buffer.alloc(16), length, id, isoCBOR.encode(cose)])

@@ -20,7 +20,7 @@ let certificate: ReturnType<typeof makeCertificate> | undefined
 
 export const lookUpHere = async () => [{ address: '127.0.0.1', family: 4 }]
 
-/** Starts an HTTPS server, and a guarded fetch that resolves all names to it. `admits` selects URLs that may be private. */
+/** Starts an HTTPS server, and a guarded fetch that resolves all names to it. `admits` allows private addresses. */
 export async function startHttpsHost(
   file: string,
   listener: RequestListener,

@@ -52,7 +52,7 @@ export interface ServiceSetup {
   /** The host of the base URL; defaults to 127.0.0.1. */
   readonly host?: 'localhost'
   readonly policy?: (policy: ServicePolicy) => ServicePolicy
-  /** Whether to keep the short time limit of storage, for tests of that limit. */
+  /** Whether to keep the short storage timeout of production, for tests of that timeout. */
   readonly inTime?: boolean
   /** Whether to hash the demo passwords at the real cost, for tests of that cost. */
   readonly realHashes?: boolean

@@ -39,7 +39,7 @@ const apis: readonly (readonly [
 ]
 
 interface At {
-  /** The example, with the addresses of the test. */
+  /** The source of the example. Its addresses are replaced with those of the test. */
   readonly text: string
   readonly cwd: string
   readonly listen: number

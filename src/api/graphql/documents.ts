@@ -133,7 +133,7 @@ type Fold = (selections: SelectionSetNode, within: number) => number
 
 type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number
 
-/** Creates a function that computes a number from selections. Evaluates each fragment once per value of `within`. */
+/** Creates a function that computes a number from selections. Evaluates a fragment once for each `within`. */
 export function makeFold(
   document: DocumentNode,
   join: (total: number, part: number) => number,

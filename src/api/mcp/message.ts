@@ -35,7 +35,7 @@ export async function readMessage(ctx: Context, bodyBytesMax: number) {
 const NESTING_MAX = 64
 
 function messageProblem(value: unknown): string | undefined {
-  // A batch (2025-03-26) would bypass the checks, which expect a single message (design 23).
+  // A batch, as in MCP 2025-03-26, would bypass the checks, which expect a single message (design 23).
   if (Array.isArray(value)) return 'batches are not supported; send one message per request'
   return nestsDeeperThan(value, NESTING_MAX)
     ? `the message must not be nested deeper than ${NESTING_MAX} levels`

@@ -53,7 +53,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
     /** Returns the token that the URL of a link contains. */
     tokenOf: (link: LinkName) => `${link.id}.${make('token', link)}`,
 
-    /** Returns the code that the requesting browser shows, to use the link in another browser: XXXX-XXXX. */
+    /** Returns the code (XXXX-XXXX) that the requesting browser shows. Other browsers must enter it to use the link. */
     codeOf: (link: LinkName) => make('code', link).replace(/^.{4}/, '$&-'),
 
     /** Finds an unexpired link by its token. Does not consume the link, because mail scanners open links. */

@@ -1,4 +1,4 @@
-/** Finds the people who can sign in, and records their sign-outs. The engine stores sessions. */
+/** Finds the people who can sign in, and records their sign-outs. The sessions themselves are in the engine's store. */
 
 import { type Kysely, sql } from 'kysely'
 

@@ -12,7 +12,7 @@ interface Wait {
 
 /**
  * Limits how long to wait for a store (`storage.answerWithinMs`). The limit is measured in steps of a timer, which all
- * calls share. A late step counts as one step, so time while this process is blocked does not count. While the store
+ * calls share. A late step counts as one step, so time spent in blocking code does not count. While the store
  * responds to other calls, it is overloaded but works, so the limit is multiplied by `BUSY_LIMITS_MAX`.
  */
 export class StorageTimeout {
