@@ -136,7 +136,7 @@ export function table(
 function signInPart({ signIns }: Results): Part {
   return {
     title: 'While people sign in',
-    text: `UserInfo at ${SIGN_IN_CONNECTIONS} connections: alone, and while eight people sign in without pause. Each sign-in hashes a password.`,
+    text: `UserInfo at ${SIGN_IN_CONNECTIONS} connections: alone, and while a person signs in from eight browsers without pause. Each sign-in hashes a password.`,
     rows: [
       ['', 'p99 ms alone', 'p99 ms', 'UserInfo/s', 'sign-ins/s'],
       ...[...signIns].map(([storage, figure]) => [

@@ -90,7 +90,7 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
       hasActor: row.actor_person_id !== null,
       aboutName: row.about_name ?? row.person_id ?? undefined,
       action: row.action,
-      /** The name of the changed object; otherwise, its id or, if that says nothing, an empty text. */
+      /** The name of the changed object or, if unknown, its id. Empty if the id tells operators nothing. */
       subject:
         names.get(row.subject_id) ?? String(own ?? (idSaysNothing(row) ? '' : row.subject_id)),
       address: row.address ?? undefined,
