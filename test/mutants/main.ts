@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import { endWithTests, isContinuousIntegration, temporaryFolder } from '../support/programs.ts'
+import { cached } from '../support/shared.ts'
 import { type Mutant, mutants } from './table.ts'
 
 const { values: options } = parseArgs({
@@ -37,20 +38,20 @@ async function main(): Promise<void> {
   const all = mutants.filter(({ file }) => file.includes(options.only))
   const every = Math.max(1, Math.floor(all.length / Number(options.sample ?? all.length)))
   const chosen = all.filter((_, at) => (at + Number(options.seed)) % every === 0)
-  const waiting = [...chosen.entries()]
-  const outcomes: Outcome[] = chosen.map(() => 'not run')
+  const waiting = chosen.values()
+  const outcomes = new Map<Mutant, Outcome>()
   const work = async () => {
     const tree = copyTree()
-    const sound = new Map<string, boolean>()
-    for (let next = waiting.shift(); next && Date.now() < endsAt; next = waiting.shift()) {
-      const [at, mutant] = next
-      const outcome = await judge(tree, mutant, sound)
-      outcomes[at] = outcome
+    const isSound = cached((test: string) => passesInTwo(tree, test))
+    for (const mutant of waiting) {
+      if (Date.now() > endsAt) return
+      const outcome = await judge(tree, mutant, isSound)
+      outcomes.set(mutant, outcome)
       say(mutant, outcome)
     }
   }
   await Promise.all(Array.from({ length: Number(options.atOnce) }, work))
-  report(chosen, outcomes)
+  report(Object.groupBy(chosen, (mutant) => outcomes.get(mutant) ?? 'not run'))
 }
 
 function copyTree(): string {
@@ -60,21 +61,23 @@ function copyTree(): string {
   return tree
 }
 
-async function judge(tree: string, mutant: Mutant, sound: Map<string, boolean>): Promise<Outcome> {
+type Look = (test: string) => Promise<boolean>
+
+async function judge(tree: string, mutant: Mutant, isSound: Look): Promise<Outcome> {
   const file = join(tree, mutant.file)
   const source = readFileSync(file, 'utf8')
   if (source.split(mutant.text).length !== 2) {
     throw new Error(`${mutant.file} must contain this text exactly once: ${mutant.text}`)
   }
   for (const test of mutant.tests) {
-    if (!sound.has(test)) sound.set(test, await passesInTwo(tree, test))
-    if (!sound.get(test)) {
-      unsound.add(test)
-      return 'not run'
-    }
+    if (await isSound(test)) continue
+    unsound.add(test)
+    return 'not run'
   }
-  const mutated = source.replace(mutant.text, () => mutant.replacement)
-  writeFileSync(file, mutated)
+  writeFileSync(
+    file,
+    source.replace(mutant.text, () => mutant.replacement),
+  )
   try {
     // A busy machine must not kill an explained mutant.
     const look = mutant.lives === undefined ? passes : passesInTwo
@@ -113,22 +116,25 @@ function say({ file, text, replacement }: Mutant, outcome: Outcome): void {
   process.stdout.write(`${outcome}: ${file}\n    ${line}\n    → ${replacement.split('\n')[0]}\n`)
 }
 
-function report(chosen: readonly Mutant[], outcomes: readonly Outcome[]): void {
-  const count = (wanted: Outcome) => outcomes.filter((outcome) => outcome === wanted).length
-  const wrong = chosen.filter(({ lives }, at) =>
-    lives === undefined ? outcomes[at] === 'lives' : outcomes[at] === 'killed',
-  )
-  const explained = chosen.filter(({ lives }, i) => lives !== undefined && outcomes[i] === 'lives')
+function report(outcomes: Partial<Record<Outcome, Mutant[]>>): void {
+  const { killed = [], lives = [], 'not run': left = [] } = outcomes
+  const missed = lives.filter((mutant) => mutant.lives === undefined)
+  const noticed = killed.filter((mutant) => mutant.lives !== undefined)
+  const [count, explained] = [
+    killed.length + lives.length + left.length,
+    lives.length - missed.length,
+  ]
   process.stdout.write(
-    `${chosen.length} mutants: ${count('killed')} killed, ${explained.length} live and are explained, ${count('not run')} not run\n`,
+    `${count} mutants: ${killed.length} killed, ${explained} live and are explained, ${left.length} not run\n`,
   )
-  for (const { file, text, lives } of wrong) {
-    const why = lives === undefined ? 'no test noticed' : 'it is explained, and was killed'
-    process.stdout.write(`- ${why}: ${file}: ${text.split('\n')[0]}\n`)
+  for (const { file, text, lives: why } of [...missed, ...noticed]) {
+    const problem = why === undefined ? 'no test noticed' : 'it is explained, and was killed'
+    process.stdout.write(`- ${problem}: ${file}: ${text.split('\n')[0]}\n`)
   }
   for (const test of unsound) process.stdout.write(`- ${test} fails without any mutant\n`)
   // In CI, `npm test` reports failing test files, and a busy machine must not fail this run.
-  if (wrong.length > 0 || (unsound.size > 0 && !isContinuousIntegration)) process.exitCode = 1
+  if (missed.length + noticed.length > 0 || (unsound.size > 0 && !isContinuousIntegration))
+    process.exitCode = 1
 }
 
 await main()
