@@ -37,7 +37,7 @@ export async function startStores(): Promise<Stores> {
   return { postgres, redis, bareRedis, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-export function programFile(name: string): string {
+function programFile(name: string): string {
   const file = findProgram(name)
   if (file === undefined) throw new Error(`The bench needs ${name}. Install it.`)
   return file

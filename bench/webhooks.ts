@@ -12,6 +12,7 @@ import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
+import { makeCertificate } from '../conformance/certificate.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { recordAuditEvent } from '../src/platform/audit/record-audit-event.ts'
 import type { Database } from '../src/platform/store/database.ts'
@@ -20,12 +21,11 @@ import { endpointLabel } from '../src/platform/store/sealed-secrets.ts'
 import { newWebhookSecret } from '../src/school/webhooks/webhook-signature.ts'
 import { obtain, userinfo } from '../test/support/client.ts'
 import { insert, patiently } from '../test/support/database.ts'
-import { makeCertificate } from '../test/support/document-host.ts'
 import { listen } from '../test/support/listen.ts'
 import type { Variables } from '../test/support/process.ts'
 import { temporaryFolder } from '../test/support/programs.ts'
 import { describeMachine, processorSeconds } from './cores.ts'
-import { newPlace, programFile, SECRET, startOurs, startStores } from './servers.ts'
+import { newPlace, SECRET, startOurs, startStores } from './servers.ts'
 
 const SITES = 10
 const ENDPOINTS_PER_SITE = 10
@@ -85,8 +85,9 @@ async function addEndpoints({ kysely }: Database): Promise<void> {
 
 /** Starts the receiver in another process. */
 async function startReceiver(): Promise<ChildProcess> {
-  const parts = await makeCertificate(programFile('openssl'), ['*.bench.example'])
-  for (const [name, part] of Object.entries(parts)) writeFileSync(join(folder, name), part)
+  const { privateKey, certificate } = makeCertificate('*.bench.example')
+  writeFileSync(join(folder, 'key'), privateKey)
+  writeFileSync(join(folder, 'cert'), certificate)
   return fork(import.meta.filename, ['receive', folder])
 }
 

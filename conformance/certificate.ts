@@ -14,11 +14,11 @@ const VALID_BEFORE_MS = 24 * 60 * 60 * 1000
 const VALID_DAYS = 30
 
 /**
- * Creates a self-signed certificate (RFC 5280) for one host, without openssl, which may not be installed. `host` is the
- * name or IP address in the issuer URL. The key is RSA, because the second draft of FAPI 2.0 permits only cipher
- * suites for RSA keys.
+ * Creates a self-signed certificate (RFC 5280), without openssl, which may not be installed. `hosts` has the name or IP
+ * address in the issuer URL, or several. The key is RSA, because the second draft of FAPI 2.0 permits only cipher suites
+ * for RSA keys.
  */
-export function makeCertificate(host: string, now = Date.now()): Certificate {
+export function makeCertificate(hosts: string | readonly string[], now = Date.now()): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const publicInfo = publicKey.export({ type: 'spki', format: 'der' })
   const name = sequence(set(sequence(identifier(2, 5, 4, 3), utf8('Gatehouse conformance'))))
@@ -32,7 +32,7 @@ export function makeCertificate(host: string, now = Date.now()): Certificate {
     sequence(time(now - VALID_BEFORE_MS), time(now + VALID_DAYS * 24 * 60 * 60 * 1000)),
     name,
     publicInfo,
-    tagged(3, extensions(host, createHash('sha1').update(publicInfo).digest())),
+    tagged(3, extensions([hosts].flat(), createHash('sha1').update(publicInfo).digest())),
   )
   const signature = sign('sha256', certified, privateKey)
   const der = sequence(certified, sha256WithRsa, bits(signature))
@@ -43,14 +43,16 @@ export function makeCertificate(host: string, now = Date.now()): Certificate {
 }
 
 /** Returns the extensions. They mark the certificate as a CA, so clients can add it to their trusted certificates. */
-function extensions(host: string, keyId: Buffer): Buffer {
-  const address = host.replace(/^\[|\]$/g, '')
-  const alternative = isIP(address)
-    ? element(0x87, Buffer.from(ipaddr.parse(address).toByteArray()))
-    : element(0x82, Buffer.from(host, 'ascii'))
+function extensions(hosts: readonly string[], keyId: Buffer): Buffer {
+  const alternatives = hosts.map((host) => {
+    const address = host.replace(/^\[|\]$/g, '')
+    return isIP(address)
+      ? element(0x87, Buffer.from(ipaddr.parse(address).toByteArray()))
+      : element(0x82, Buffer.from(host, 'ascii'))
+  })
   return sequence(
     extension(identifier(2, 5, 29, 14), octets(keyId)),
-    extension(identifier(2, 5, 29, 17), sequence(alternative)),
+    extension(identifier(2, 5, 29, 17), sequence(...alternatives)),
     extension(identifier(2, 5, 29, 19), sequence(element(0x01, Buffer.of(0xff)))),
   )
 }

@@ -29,7 +29,6 @@ import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { choose, withPlans } from './support/proofs.ts'
 import { fresh } from './support/shared.ts'
-import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 
 const on = withPlans({ backChannelLogout: true })
@@ -38,10 +37,10 @@ const kind = 'sign_out_notice' as const
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 /** Starts, for each test of a block, a service and a relying party that keeps the logout tokens it receives. */
-function runningFor(openssl: () => string, start: Start = startService) {
+function runningFor(start: Start = startService) {
   return fresh(async () => {
     await using opening = new AsyncDisposableStack()
-    const host = opening.use(await startDocumentHost(openssl()))
+    const host = opening.use(await startDocumentHost())
     const tokens: string[] = []
     const party = { host, tokens, status: 200, answersAfterMs: 0 }
     host.serve(async (request, response) => {
@@ -92,7 +91,7 @@ async function addNotices(
 }
 
 forEachStorage('back-channel logout', (start) => {
-  const running = runningFor(sharedProgram('openssl'), start)
+  const running = runningFor(start)
 
   // [Back-Channel Logout §2.3; Back-Channel Logout §2.4; Back-Channel Logout §2.5;
   // Back-Channel Logout §2.6; Back-Channel Logout §4.1]
@@ -136,7 +135,7 @@ forEachStorage('back-channel logout', (start) => {
 })
 
 describe('back-channel logout', () => {
-  const running = runningFor(sharedProgram('openssl'))
+  const running = runningFor()
 
   it('records the session of an exchange that is repeated after a database error', async () => {
     const { service } = running()
@@ -246,10 +245,8 @@ describe('back-channel logout', () => {
 })
 
 describe('back-channel logout', () => {
-  const openssl = sharedProgram('openssl')
-
   it('keeps notices of an unavailable application without delaying others [147]', async () => {
-    await using host = await startDocumentHost(openssl())
+    await using host = await startDocumentHost()
     const nowMs = Date.now()
     await using service = await startService({ ...on, fetch: host.fetch, now: () => nowMs })
     const told: (string | undefined)[] = []

@@ -6,7 +6,6 @@ import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import { claude, configFolder, olivia, policyWith, startService } from './support/gatehouse.ts'
 import { signIn } from './support/relying-party.ts'
 import { shared } from './support/shared.ts'
-import { requireProgram, sharedProgram } from './support/skipped.ts'
 import { sharedService } from './support/storages.ts'
 
 type Described = Readonly<Record<'client_id' | 'client_name', string>>
@@ -39,8 +38,8 @@ function named(name: string): Described {
 }
 
 describe('metadata documents of real clients, in the default configuration (Client registration 5)', () => {
-  const host = shared(async function () {
-    const started = await startDocumentHost(requireProgram(this, 'openssl'))
+  const host = shared(async () => {
+    const started = await startDocumentHost()
     started.serve((request, response) => {
       const address = `https://${request.headers.host}${request.url}`
       const found = documents.find(({ client_id }) => client_id === address)
@@ -109,10 +108,8 @@ describe('a copy of a metadata document in the configuration', () => {
   const document = named('Claude')
   const asked = { client_id: document.client_id, redirect_uri: claude.redirectUri }
   const ask = async (url: string) => (await askToAuthorize(url, { ...asked, scope: 'openid' })).text
-  const openssl = sharedProgram('openssl')
-
   it('replaces the document while its host refuses, and is refreshed after a minute', async () => {
-    await using host = await startDocumentHost(openssl())
+    await using host = await startDocumentHost()
     const clock = { ms: Date.now() }
     await using service = await startService({ fetch: host.fetch, now: () => clock.ms })
     host.serve((_request, response) => response.writeHead(403).end('a challenge'))
@@ -127,7 +124,7 @@ describe('a copy of a metadata document in the configuration', () => {
   })
 
   it('does not replace a document that is gone or invalid', async () => {
-    await using host = await startDocumentHost(openssl())
+    await using host = await startDocumentHost()
     await using service = await startService({ fetch: host.fetch })
     host.serve((_request, response) => response.writeHead(404).end())
     expect(await ask(service.url)).to.include('could not be read')

@@ -11,7 +11,6 @@ import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { choose, everyPlan, giveKey, withPlans } from './support/proofs.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage } from './support/storages.ts'
 import { encode } from './support/wire.ts'
 
@@ -25,11 +24,9 @@ const surfaces = [
 
 /** The portal uses PAR, DPoP and a key, as docs/how-to/operate.md describes for FAPI 2.0, and receives logout tokens. */
 forEachStorage('FAPI 2.0 Security Profile', (start) => {
-  const openssl = sharedProgram('openssl')
-
   async function begin() {
     const opening = new AsyncDisposableStack()
-    const host = opening.use(await startDocumentHost(openssl()))
+    const host = opening.use(await startDocumentHost())
     const notices: string[] = []
     host.serve(async (request, response) => {
       notices.push(new URLSearchParams(await text(request)).get('logout_token') ?? '')

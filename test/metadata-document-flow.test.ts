@@ -19,7 +19,6 @@ import { listen } from './support/listen.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { rejection } from './support/rejection.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
-import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
 import { get, refusalOf } from './support/wire.ts'
 
@@ -38,8 +37,6 @@ const inactive = { active: false }
 const HOUR_MS = 3_600_000
 
 describe('Client ID Metadata Documents', () => {
-  const openssl = sharedProgram('openssl')
-
   /** Starts a service that admits documents of any host, of none, or by default of client.example. */
   async function start({
     admits,
@@ -49,7 +46,7 @@ describe('Client ID Metadata Documents', () => {
     begin?: Start
   } = {}) {
     const opening = new AsyncDisposableStack()
-    const host = opening.use(await startDocumentHost(openssl()))
+    const host = opening.use(await startDocumentHost())
     host.serve(document)
     const clock = { ms: Date.now() }
     const sources = admits === undefined ? ['client.example'] : []

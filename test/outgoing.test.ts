@@ -15,10 +15,9 @@ import {
   type SendOutgoing,
 } from '../src/platform/outgoing/guarded-fetch.ts'
 import { type DnsRecord, startNameServer } from './support/dns-server.ts'
-import { makeCertificate } from './support/document-host.ts'
+import { certificate } from './support/document-host.ts'
 import { listen } from './support/listen.ts'
 import { shared } from './support/shared.ts'
-import { sharedProgram } from './support/skipped.ts'
 
 /** Addresses of IANA's special-purpose registries, IPv6 addresses that embed IPv4 addresses, and invalid addresses. */
 const inner: Readonly<Record<string, readonly string[]>> = {
@@ -61,7 +60,6 @@ describe('a public address [Client ID Metadata Document §6.5]', () => {
 })
 
 describe('an outgoing request to a named server [Client ID Metadata Document §6.5]', () => {
-  const openssl = sharedProgram('openssl')
   let connections = 0
   const used = new Set<Socket>()
   const mustClose = ({ url, socket }: IncomingMessage) => {
@@ -72,7 +70,7 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
   const arrived: string[] = []
 
   const server = shared(async () => {
-    const { key, cert } = await makeCertificate(openssl())
+    const { key, cert } = certificate
     const listener = createServer({ key, cert }, (request, response) => {
       arrived.push(`${request.method} ${request.headers.host}${request.url}`)
       if (request.url === '/packed') response.setHeader('content-encoding', 'gzip')

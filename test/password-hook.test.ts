@@ -6,17 +6,14 @@ import { text } from 'node:stream/consumers'
 import { makeGuardedFetch, type SendOutgoing } from '../src/platform/outgoing/guarded-fetch.ts'
 import { openSignIn } from './support/client.ts'
 import { change, rowOf } from './support/database.ts'
-import { lookUpHere, makeCertificate, startHttpsHost } from './support/document-host.ts'
+import { certificate, lookUpHere, startHttpsHost } from './support/document-host.ts'
 import { olivia, policyWith, type RunningService, sam, startService } from './support/gatehouse.ts'
 import { freePort, startProgram, temporaryFolder } from './support/programs.ts'
-import { sharedProgram } from './support/skipped.ts'
 
 const CHECK = 'https://client.example/password-check'
 const stranger = { login: 'nobody@northlight.example', password: sam.password }
 
 describe('the password check of the platform', () => {
-  const openssl = sharedProgram('openssl')
-
   async function startWith(fetch: SendOutgoing, timeoutMs: number) {
     const policy = policyWith({ signIn: { passwordCheck: { url: CHECK, timeoutMs } } })
     const service = await startService({ policy, fetch })
@@ -44,7 +41,7 @@ describe('the password check of the platform', () => {
       answer(request, response)
     }
     await using opening = new AsyncDisposableStack()
-    const platform = await startHttpsHost(openssl(), listener, { admits: () => false })
+    const platform = await startHttpsHost(listener, { admits: () => false })
     const service = await startWith(opening.use(platform).fetch, timeoutMs)
     opening.use(service)
     const open = opening.move()
@@ -54,7 +51,7 @@ describe('the password check of the platform', () => {
   it('signs a person in with the example of the documentation, and asks it once', async () => {
     const folder = temporaryFolder()
     const files = { TLS_KEY: join(folder, 'key.pem'), TLS_CERT: join(folder, 'cert.pem') }
-    const { key, cert } = await makeCertificate(openssl())
+    const { key, cert } = certificate
     writeFileSync(files.TLS_KEY, key)
     writeFileSync(files.TLS_CERT, cert)
     const port = await freePort()

@@ -30,7 +30,6 @@ import {
 } from './support/proofs.ts'
 import { getTokens } from './support/relying-party.ts'
 import { serve } from './support/serve.ts'
-import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 import { type Fields, postForm } from './support/wire.ts'
 
@@ -234,11 +233,9 @@ describe('private_key_jwt refuses', () => {
 })
 
 describe('private_key_jwt with keys at an address', () => {
-  const openssl = sharedProgram('openssl')
-
   // [125]
   it('fetches them once for all endpoints, limits their size and follows no redirect', async () => {
-    await using host = await startDocumentHost(openssl())
+    await using host = await startDocumentHost()
     await using service = await startService({ ...on, fetch: host.fetch })
     const { url } = service
     const key = await makeClientKey()
@@ -261,7 +258,7 @@ describe('private_key_jwt with keys at an address', () => {
 
   // [Client ID Metadata Document §6.2; OpenID Connect Core §9 (private_key_jwt); 382]
   it('authenticates clients with a metadata document, and one with both methods either way (SEP-3149)', async () => {
-    await using host = await startDocumentHost(openssl())
+    await using host = await startDocumentHost()
     const metadataDocuments = { sources: ['client.example'] }
     const policy = policyWith({ furtherPlans: { privateKeyJwt: true }, metadataDocuments })
     const clock = { ms: Date.now() }

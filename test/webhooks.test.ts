@@ -29,7 +29,6 @@ import { mailsWith } from './support/mail-folder.ts'
 import { decode, hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { shared } from './support/shared.ts'
-import { sharedProgram } from './support/skipped.ts'
 import { forEachDatabase } from './support/storages.ts'
 import type { Json } from './support/wire.ts'
 
@@ -77,10 +76,9 @@ describe('the table of event types', () => {
 })
 
 forEachDatabase('webhooks', (start) => {
-  const openssl = sharedProgram('openssl')
   /** Lets requests to this machine through the guard, except those to claude.ai. */
   const admits = (url: string) => !url.includes('claude.ai')
-  const receiver = shared(async () => await startHttpsHost(openssl(), receive, { admits }))
+  const receiver = shared(async () => await startHttpsHost(receive, { admits }))
   const clock = { aheadMs: 0 }
   beforeEach(() => {
     answers.clear()

@@ -1,41 +1,34 @@
-import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 
+import { makeCertificate } from '../../conformance/certificate.ts'
 import { makeGuardedFetch, type SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
 import { listen } from './listen.ts'
-import { temporaryFolder } from './programs.ts'
 
-const documentHosts = [
+const made = makeCertificate([
   ...['client.example', 'other.example', 'third.example'],
   // Hosts of the default configuration; their documents are in config/metadata-documents.json.
   ...['claude.ai', 'chatgpt.com', 'vscode.dev'],
   ...['github.com', 'goose-docs.ai', 'opencode.ai', 'zed.dev'],
-]
-
-let certificate: ReturnType<typeof makeCertificate> | undefined
+])
+export const certificate = { key: made.privateKey, cert: Buffer.from(made.certificate) }
 
 export const lookUpHere = async () => [{ address: '127.0.0.1', family: 4 }]
 
 /** Starts an HTTPS server, and a guarded fetch that resolves all names to it. `admits` allows private addresses. */
 export async function startHttpsHost(
-  file: string,
   listener: RequestListener,
   { admits = (_address: string): boolean => true } = {},
 ) {
-  certificate ??= makeCertificate(file)
-  const { key, cert } = await certificate
-  const listening = await listen(createServer({ key, cert }, listener))
-  const guarded = makeGuardedFetch({ lookUp: lookUpHere, certificates: cert, port: listening.port })
+  const listening = await listen(createServer(certificate, listener))
+  const { port } = listening
+  const guarded = makeGuardedFetch({ lookUp: lookUpHere, certificates: certificate.cert, port })
   const fetch: SendOutgoing = async (address, init = {}) =>
     await guarded(address, { ...init, ...(admits(address) && { privateAddress: true }) })
   return { ...listening, fetch }
 }
 
-export async function startDocumentHost(file: string) {
+export async function startDocumentHost() {
   const requests: string[] = []
   let answer: RequestListener = (_request, response) => response.writeHead(404).end()
   const listener: RequestListener = (request, response) => {
@@ -43,7 +36,7 @@ export async function startDocumentHost(file: string) {
     answer(request, response)
   }
   return {
-    ...(await startHttpsHost(file, listener)),
+    ...(await startHttpsHost(listener)),
     requests,
     serve(next: RequestListener | object) {
       answer = typeof next === 'function' ? (next as RequestListener) : documentAnswer(next)
@@ -68,16 +61,4 @@ export function documentAnswer(document: object, headers: object = {}): RequestL
     response.writeHead(200, { 'content-type': 'application/json', ...headers })
     response.end(JSON.stringify(document))
   }
-}
-
-export async function makeCertificate(file: string, hosts: readonly string[] = documentHosts) {
-  const folder = temporaryFolder()
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const names = hosts.map((name) => `DNS:${name}`).join(',')
-  await promisify(execFile)(file, [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
-    ...['-days', '1', '-subj', '/CN=documents', '-addext', `subjectAltName=${names}`],
-    ...['-keyout', key, '-out', cert],
-  ])
-  return { key: readFileSync(key), cert: readFileSync(cert) }
 }
