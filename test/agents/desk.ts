@@ -65,14 +65,13 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
     endWithTests(child, () => killGroup(child))
     children.add(child)
     let [stdout, output] = ['', '']
-    const heard = (chunk: string, stream: 'stdout' | 'stderr') => {
-      output += chunk
-      notes.push(chunk)
-      if (stream === 'stdout') stdout += chunk
-      if (reply !== undefined && output.includes(reply.to)) child.stdin.end(reply.type)
-    }
     for (const stream of ['stdout', 'stderr'] as const)
-      child[stream].setEncoding('utf8').on('data', (chunk: string) => heard(chunk, stream))
+      child[stream].setEncoding('utf8').on('data', (chunk: string) => {
+        output += chunk
+        notes.push(chunk)
+        if (stream === 'stdout') stdout += chunk
+        if (reply !== undefined && output.includes(reply.to)) child.stdin.end(reply.type)
+      })
     child.stdin.on('error', () => undefined)
     if (reply === undefined) child.stdin.end()
     try {
@@ -119,10 +118,8 @@ function writeOpeners(home: string): { program: string; list: string } {
   const folder = join(home, 'bin')
   mkdirSync(folder)
   writeFileSync(list, '')
-  for (const name of openers) {
-    const script = `#!/bin/sh\nprintf '%s\\n' "$1" >> '${list}'\n`
-    writeFileSync(join(folder, name), script, { mode: 0o755 })
-  }
+  const script = `#!/bin/sh\nprintf '%s\\n' "$1" >> '${list}'\n`
+  for (const name of openers) writeFileSync(join(folder, name), script, { mode: 0o755 })
   return { program: join(folder, 'xdg-open'), list }
 }
 

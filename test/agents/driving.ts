@@ -28,3 +28,13 @@ export type Drive = (driving: Driving) => Promise<string>
 export const SERVER = 'gatehouse'
 
 export const QUESTION = 'What do I have here?'
+
+/** Calls the tools by a command that asks the client's model. */
+export const ask = async (
+  { desk, model, use }: Driving,
+  ...command: Parameters<Desk['succeed']>
+): Promise<string> =>
+  await use(async (tool, values) => {
+    model.choose(tool, values)
+    return await desk.succeed(...command)
+  })

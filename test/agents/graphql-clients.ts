@@ -9,11 +9,9 @@ import { install, type Package } from '../support/install.ts'
 import { memberToken, readMember, readOnly } from '../support/member-api.ts'
 import { temporaryFolder } from '../support/programs.ts'
 
-/** GraphQL clients too large for devDependencies. test/graphql-http.test.ts tests the others. */
-interface GraphqlClient {
-  readonly name: string
-  readonly package: Package
-  readonly run: (folder: string, url: string, token: string) => Promise<string>
+/** A GraphQL client that is too large for devDependencies. test/graphql-http.test.ts tests the others. */
+export const relayCompiler: Package = {
+  ...{ registry: 'npm', name: 'relay-compiler', version: '21.0.1' },
 }
 
 /** A query and fragments as in Relay's documentation, for an object by its id and for a paginated list. */
@@ -45,7 +43,13 @@ export const courses = graphql\`
 
 const settings = { language: 'javascript', eagerEsModules: true }
 
-async function runRelayCompiler(folder: string, url: string, token: string): Promise<string> {
+export async function runRelayCompiler(url: string, over: AbortSignal): Promise<Outcome> {
+  const installed = await install(relayCompiler, over)
+  return await tryInstalled(installed, over, (folder) => compileAndAsk(folder, url))
+}
+
+async function compileAndAsk(folder: string, url: string): Promise<string> {
+  const token = await memberToken(url, readOnly)
   const work = temporaryFolder()
   mkdirSync(join(work, 'src'))
   writeFileSync(join(work, 'src/App.js'), page)
@@ -58,40 +62,12 @@ async function runRelayCompiler(folder: string, url: string, token: string): Pro
   const ask = async (name: string, variables: Record<string, unknown>) => {
     const compiled = readFileSync(join(work, `src/__generated__/${name}.graphql.js`), 'utf8')
     const [, text = '""'] = /"text": (".*")/.exec(compiled) ?? []
-    return await readMember<Answer>({ url, token }, JSON.parse(text), variables)
+    return await readMember({ url, token }, JSON.parse(text), variables)
   }
   const { viewer } = await ask('AppCoursesQuery', { count: 1, cursor: null })
-  const [first] = viewer?.enrolledCourses.edges ?? []
-  const { node } = await ask('AppCourseQuery', { id: first?.node.id })
-  if (!first || node?.title !== first.node.title)
-    throw new Error('node(id) did not return the object')
-  await ask('AppQuery', { id: first.node.id, count: 1, cursor: null })
+  const [{ node: first }] = viewer.enrolledCourses.edges
+  const { node } = await ask('AppCourseQuery', { id: first.id })
+  if (node?.title !== first.title) throw new Error('node(id) did not return the object')
+  await ask('AppQuery', { id: first.id, count: 1, cursor: null })
   return `compiled, and found ${node.title} again by its id`
-}
-
-type Course = Readonly<Record<'id' | 'title', string>>
-
-interface Answer {
-  readonly node?: Course
-  readonly viewer?: { readonly enrolledCourses: { readonly edges: { readonly node: Course }[] } }
-}
-
-export const graphqlClients: readonly GraphqlClient[] = [
-  {
-    name: 'Relay compiler',
-    package: { registry: 'npm', name: 'relay-compiler', version: '21.0.1' },
-    run: runRelayCompiler,
-  },
-]
-
-export async function runGraphqlClient(
-  { package: wanted, run }: GraphqlClient,
-  url: string,
-  over: AbortSignal,
-): Promise<Outcome> {
-  return await tryInstalled(
-    await install(wanted, over),
-    over,
-    async (folder) => await run(folder, url, await memberToken(url, readOnly)),
-  )
 }

@@ -7,15 +7,11 @@ type Json = Record<string, unknown>
 
 interface Protocol {
   readonly path: RegExp
-  offers(request: Json): readonly OfferedTool[]
+  /** Returns the offered tools, each with its `name`. */
+  offers(request: Json): readonly Json[]
   answered(request: Json): string | undefined
-  call(tool: OfferedTool, values: Json): readonly Json[]
+  call(tool: Json, values: Json): readonly Json[]
   say(text: string): readonly Json[]
-}
-
-interface OfferedTool {
-  readonly name: string
-  readonly namespace?: string
 }
 
 export type ModelServer = Awaited<ReturnType<typeof startModelServer>>
@@ -32,7 +28,7 @@ export async function startModelServer() {
     try {
       const read = await text(request)
       const asked = JSON.parse(read) as Json
-      const tool = protocol.offers(asked).find(({ name }) => name.endsWith(next.tool))
+      const tool = protocol.offers(asked).find(({ name }) => String(name).endsWith(next.tool))
       const answer = protocol.answered(asked)
       const says = [answer ?? 'There is no such tool.', ...(advice.exec(read) ?? [])].join('\n')
       const events =
@@ -42,9 +38,8 @@ export async function startModelServer() {
       return response.destroy()
     }
   })
-  const listening = await listen(server)
   return {
-    ...listening,
+    ...(await listen(server)),
     /** Chooses the tool that the model calls from now on. */
     choose(tool: string, values: Json) {
       next = { tool, values }
@@ -72,19 +67,16 @@ const responses: Protocol = {
   offers: ({ tools }) =>
     list(tools).flatMap((tool) =>
       tool['type'] === 'namespace'
-        ? list(tool['tools']).map(({ name }) => ({
-            name: String(name),
-            namespace: String(tool['name']),
-          }))
-        : [{ name: String(tool['name']) }],
+        ? list(tool['tools']).map(({ name }): Json => ({ name, namespace: tool['name'] }))
+        : [tool],
     ),
   answered: ({ input }) => {
     const outputs = list(input).filter(({ type }) => type === 'function_call_output')
     return outputs.length > 0 ? textOf(outputs.at(-1)?.['output']) : undefined
   },
-  call: (tool, values) =>
+  call: ({ name, namespace }, values) =>
     response({
-      ...{ type: 'function_call', call_id: 'call_1', ...tool, id: 'item_1' },
+      ...{ type: 'function_call', call_id: 'call_1', name, namespace, id: 'item_1' },
       arguments: JSON.stringify(values),
     }),
   say: (text) =>
@@ -109,8 +101,7 @@ function response(item: Json): Json[] {
 
 const chatCompletions: Protocol = {
   path: /\/chat\/completions$/,
-  offers: ({ tools }) =>
-    list(tools).map((tool) => ({ name: String(part(tool, 'function')['name']) })),
+  offers: ({ tools }) => list(tools).map((tool) => part(tool, 'function')),
   answered: ({ messages }) => {
     const found = list(messages).findLast(({ role }) => role === 'tool')
     return found && textOf(found['content'])
@@ -136,10 +127,7 @@ function chunks(delta: Json, reason: string): Json[] {
 
 const generateContent: Protocol = {
   path: /:(stream)?generateContent(\?|$)/i,
-  offers: ({ tools }) =>
-    list(tools)
-      .flatMap((tool) => list(tool['functionDeclarations']))
-      .map(({ name }) => ({ name: String(name) })),
+  offers: ({ tools }) => list(tools).flatMap((tool) => list(tool['functionDeclarations'])),
   answered: ({ contents }) => {
     const parts = list(contents).flatMap((content) => list(content['parts']))
     const found = parts.findLast((each) => each['functionResponse'] !== undefined)
@@ -149,20 +137,15 @@ const generateContent: Protocol = {
   say: (text) => candidate({ text }),
 }
 
-function candidate(content: Json): Json[] {
-  return [
-    {
-      candidates: [
-        { content: { role: 'model', parts: [content] }, finishReason: 'STOP', index: 0 },
-      ],
-      usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
-    },
-  ]
+function candidate(part: Json): Json[] {
+  const content = { role: 'model', parts: [part] }
+  const usageMetadata = { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 }
+  return [{ candidates: [{ content, finishReason: 'STOP', index: 0 }], usageMetadata }]
 }
 
 const messages: Protocol = {
   path: /\/messages(\?|$)/,
-  offers: ({ tools }) => list(tools).map(({ name }) => ({ name: String(name) })),
+  offers: ({ tools }) => list(tools),
   answered: ({ messages: said }) => {
     const parts = list(said).flatMap(({ content }) => list(content))
     const found = parts.findLast(({ type }) => type === 'tool_result')
@@ -179,15 +162,9 @@ const messages: Protocol = {
 
 function block(content_block: Json, delta: Json, stop_reason: string): Json[] {
   const usage = { input_tokens: 1, output_tokens: 1 }
-  const message = {
-    id: 'msg_1',
-    type: 'message',
-    role: 'assistant',
-    model: 'stand-in',
-    content: [],
-  }
+  const own = { id: 'msg_1', type: 'message', role: 'assistant', model: 'stand-in' }
   return [
-    { type: 'message_start', message: { ...message, stop_reason: null, usage } },
+    { type: 'message_start', message: { ...own, content: [], stop_reason: null, usage } },
     { type: 'content_block_start', index: 0, content_block },
     { type: 'content_block_delta', index: 0, delta },
     { type: 'content_block_stop', index: 0 },

@@ -66,8 +66,7 @@ async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promi
         ...{ way, address, clientId, scopes, folder, desk, browser, model },
         use: userOf(way, desk),
       }),
-      rejected(signal),
-      ...(known ? [readUntil(desk, known)] : []),
+      failure(desk, known),
     ])
     desk.note(`\nThe answer: ${said}`)
     if (said.includes('/upload/')) await sendFile(desk, uploadLink.exec(said)?.[0] ?? 'no link')
@@ -137,18 +136,11 @@ async function scopesOf(serviceUrl: string, { path }: Way): Promise<readonly str
   return scopes
 }
 
-/** Throws as soon as the client prints the sentence of a known failure, so that the run does not wait for the timeout. */
-async function readUntil(desk: Desk, { sentence }: Known): Promise<never> {
-  while (!desk.transcript().includes(sentence)) {
+/** Throws when the time is over, or as soon as the client prints the sentence of a known failure. */
+async function failure(desk: Desk, known: Known | undefined): Promise<never> {
+  while (known === undefined || !desk.transcript().includes(known.sentence))
     await delay(READ_EVERY_MS, undefined, { signal: desk.signal })
-  }
-  throw new Error(sentence)
-}
-
-async function rejected(signal: AbortSignal): Promise<never> {
-  return await new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason))
-  })
+  throw new Error(known.sentence)
 }
 
 function judge(
@@ -157,18 +149,14 @@ function judge(
   known: Known | undefined,
 ): Pick<Outcome, 'kind' | 'detail'> {
   if (known === undefined) {
-    const scopes =
-      desk.opened
-        .filter((address) => !isApproval(address))
-        .map(scopeIn)
-        .join(', then ') || 'nothing'
+    const asked = desk.opened.filter((address) => !isApproval(address)).map(scopeIn)
+    const scopes = asked.join(', then ') || 'nothing'
     return problem === undefined
       ? { kind: 'passed', detail: `asked for: ${scopes}` }
       : { kind: 'failed', detail: `${problem.split('\n')[0]}; asked for: ${scopes}` }
   }
-  if (problem === undefined) {
+  if (problem === undefined)
     return { kind: 'failed', detail: 'is listed as one that fails, but reaches the tool' }
-  }
   return desk.transcript().includes(known.sentence)
     ? { kind: 'known', detail: known.reason }
     : { kind: 'failed', detail: `its user does not see “${known.sentence}”` }

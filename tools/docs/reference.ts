@@ -1,7 +1,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { renderClients } from '../../test/agents/clients-document.ts'
+import { renderClients } from '../../test/agents/client-table.ts'
 import { writeLibraries } from '../../test/interop/libraries-document.ts'
 import { readAnnotations } from '../../test/support/annotations.ts'
 import { renewTables, type Tables } from '../../test/support/markdown.ts'

@@ -1,19 +1,22 @@
 import { join } from 'node:path'
 
 import { freePort } from '../../support/programs.ts'
-import { type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
+import { ask, type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
 
 /** Returns the command that runs a client from npm. */
-const programOf = ({ folder }: Driving, name: string) => [
-  ...[process.execPath, join(folder, 'node_modules/.bin', name)],
-]
+const programOf = ({ folder }: Driving, name: string) =>
+  [process.execPath, join(folder, 'node_modules/.bin', name)] as const
+
+/** Returns arguments of a tool as words for a command. */
+const assigned = (values: object) =>
+  Object.entries(values).map(([name, value]) => `${name}=${value}`)
 
 /** Returns the option that sets the client_id. Returns no option for a client that registers itself. */
 const optionOf = ({ clientId }: Driving, option: string) =>
   clientId === undefined ? [] : [option, clientId]
 
 export const driveCodex: Drive = async (driving) => {
-  const { address, desk, model, use } = driving
+  const { address, desk, model } = driving
   const program = programOf(driving, 'codex')
   desk.write(
     '.codex/config.toml',
@@ -30,25 +33,16 @@ wire_api = "responses"
   const registered = optionOf(driving, '--oauth-client-id')
   // Adding a server that requires a token starts the sign-in.
   await desk.succeed([...program, 'mcp', 'add', SERVER, '--url', address, ...registered])
-  return await use(async (tool, values) => {
-    model.choose(tool, values)
-    // Without a terminal, Codex cannot ask its user to confirm each change.
-    const silent = '--dangerously-bypass-approvals-and-sandbox'
-    return await desk.succeed([...program, 'exec', silent, '--skip-git-repo-check', QUESTION])
-  })
+  // Without a terminal, Codex cannot ask its user to confirm each change.
+  const silent = '--dangerously-bypass-approvals-and-sandbox'
+  return await ask(driving, [...program, 'exec', silent, '--skip-git-repo-check', QUESTION])
 }
 
 export const driveClaudeCode: Drive = async (driving) => {
-  const { address, clientId, folder, desk, model, use } = driving
+  const { address, clientId, folder, desk, model } = driving
   // Run this program directly, because the package's command only starts it.
-  const program = join(
-    ...[
-      folder,
-      'node_modules/@anthropic-ai',
-      `claude-code-${process.platform}-${process.arch}`,
-      'claude',
-    ],
-  )
+  const name = `claude-code-${process.platform}-${process.arch}`
+  const program = join(folder, 'node_modules/@anthropic-ai', name, 'claude')
   const environment = {
     ...{ ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: 'none', ENABLE_TOOL_SEARCH: 'false' },
     ...{ DISABLE_AUTOUPDATER: '1', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
@@ -59,14 +53,12 @@ export const driveClaudeCode: Drive = async (driving) => {
   await desk.succeed([program, 'mcp', 'add', '--scope', 'user', ...server], environment)
   // Claude Code signs in only in a terminal, which `script` provides.
   await desk.succeed(['script', '-qec', `${program} mcp login ${SERVER}`, '/dev/null'], environment)
-  return await use(async (tool, values) => {
-    model.choose(tool, values)
-    const allowed = ['--allowedTools', `mcp__${SERVER}`]
-    return await desk.succeed([program, '-p', QUESTION, ...allowed], environment)
-  })
+  const allowed = ['--allowedTools', `mcp__${SERVER}`]
+  return await ask(driving, [program, '-p', QUESTION, ...allowed], environment)
 }
 
-export const driveCopilot: Drive = async ({ address, clientId, folder, desk, model, use }) => {
+export const driveCopilot: Drive = async (driving) => {
+  const { address, clientId, folder, desk, model } = driving
   const name = `copilot-${process.platform}-${process.arch}`
   const program = join(folder, 'node_modules/@github', name, 'copilot')
   const registered =
@@ -86,10 +78,7 @@ export const driveCopilot: Drive = async ({ address, clientId, folder, desk, mod
     command: ['script', '-qec', `(${wait}) & exec ${program}`, '/dev/null'],
     environment,
   })
-  return await use(async (tool, values) => {
-    model.choose(tool, values)
-    return await desk.succeed([program, '--silent', '-p', QUESTION], environment)
-  })
+  return await ask(driving, [program, '--silent', '-p', QUESTION], environment)
 }
 
 export const driveInspector: Drive = async (driving) => {
@@ -98,10 +87,7 @@ export const driveInspector: Drive = async (driving) => {
   const callback = ['--callback-url', `http://127.0.0.1:${await freePort()}/oauth/callback`]
   const command = [...program, ...callback, ...optionOf(driving, '--client-id')]
   return await use(async (tool, values) => {
-    const given = Object.entries(values).flatMap(([name, value]) => [
-      '--tool-arg',
-      `${name}=${value}`,
-    ])
+    const given = assigned(values).flatMap((each) => ['--tool-arg', each])
     const call = ['--method', 'tools/call', '--tool-name', tool, ...given]
     // Without a terminal, MCP_AUTO_OPEN_ENABLED makes the inspector open a browser. It exits with 5 for a tool's error.
     const environment = { MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' }
@@ -110,20 +96,20 @@ export const driveInspector: Drive = async (driving) => {
 }
 
 export const driveMcporter: Drive = async (driving) => {
-  const { address: baseUrl, clientId, desk, use } = driving
-  const registered = clientId === undefined ? {} : { oauthClientId: clientId }
-  const server = { baseUrl, auth: 'oauth', ...registered }
+  const { address: baseUrl, clientId: oauthClientId, desk, use } = driving
+  const server = { baseUrl, auth: 'oauth', oauthClientId }
   const file = desk.write('mcporter.json', JSON.stringify({ mcpServers: { [SERVER]: server } }))
   const program = [...programOf(driving, 'mcporter'), '--config', file]
   await desk.succeed([...program, 'auth', SERVER])
   return await use(async (tool, values) => {
-    const given = Object.entries(values).map(([name, value]) => `${name}=${value}`)
+    const command = [...program, 'call', `${SERVER}.${tool}`, ...assigned(values)]
     // MCPorter exits with 1 for a result that is marked as an error.
-    return (await desk.run({ command: [...program, 'call', `${SERVER}.${tool}`, ...given] })).output
+    return (await desk.run({ command })).output
   })
 }
 
-export const driveOpencode: Drive = async ({ address, clientId, folder, desk, model, use }) => {
+export const driveOpencode: Drive = async (driving) => {
+  const { address: url, clientId, folder, desk, model } = driving
   const name = `opencode-${process.platform}-${process.arch}`
   const program = join(folder, 'node_modules', name, 'bin/opencode')
   const standIn = {
@@ -131,11 +117,7 @@ export const driveOpencode: Drive = async ({ address, clientId, folder, desk, mo
     options: { baseURL: `${model.url}/v1`, apiKey: 'none' },
     models: { 'stand-in': {} },
   }
-  const server = {
-    type: 'remote',
-    url: address,
-    ...(clientId !== undefined && { oauth: { clientId } }),
-  }
+  const server = { type: 'remote', url, oauth: clientId === undefined ? undefined : { clientId } }
   desk.write(
     '.config/opencode/opencode.json',
     JSON.stringify({
@@ -152,35 +134,26 @@ export const driveOpencode: Drive = async ({ address, clientId, folder, desk, mo
     OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
   }
   await desk.succeed([program, 'mcp', 'auth', SERVER], environment)
-  return await use(async (tool, values) => {
-    model.choose(tool, values)
-    return await desk.succeed([program, 'run', QUESTION], environment)
-  })
+  return await ask(driving, [program, 'run', QUESTION], environment)
 }
 
 /** Drives an application with a Python library: a script beside this file, run in the library's virtual environment. */
-function drivePython(script: string): Drive {
-  return async ({ way, address, clientId, folder, desk }) => {
-    const words = [
-      address,
-      JSON.stringify(way.calls),
-      ...(clientId === undefined ? [] : [clientId]),
-    ]
+export function drivePython(script: string): Drive {
+  return async ({ way, address, clientId = [], folder, desk }) => {
     const program = [join(folder, 'bin/python'), join(import.meta.dirname, script)]
-    return await desk.succeed([...program, ...words])
+    return await desk.succeed([...program, address, JSON.stringify(way.calls), clientId].flat())
   }
 }
 
 /** Drives an application in Go or Rust, which was built when it was installed. */
-export const driveProgram: Drive = async ({ way, address, clientId, scopes, folder, desk }) => {
-  const words = [address, JSON.stringify(way.calls), (await scopes()).join(' ')]
-  const registered = clientId === undefined ? [] : [clientId]
-  return await desk.succeed([join(folder, 'program'), ...words, ...registered])
+export const driveProgram: Drive = async ({
+  way,
+  address,
+  clientId = [],
+  scopes,
+  folder,
+  desk,
+}) => {
+  const words = [address, JSON.stringify(way.calls), (await scopes()).join(' '), clientId]
+  return await desk.succeed([join(folder, 'program'), words].flat(2))
 }
-
-export const drivePythonMcp: Drive = drivePython('python_mcp.py')
-export const driveOpenaiAgents: Drive = drivePython('python-openai-agents.py')
-export const driveLangchain: Drive = drivePython('python-langchain.py')
-export const driveFastMcp: Drive = drivePython('python-fastmcp.py')
-export const drivePydanticAi: Drive = drivePython('python-pydantic-ai.py')
-export const driveLlamaIndex: Drive = drivePython('python-llama-index.py')

@@ -1,23 +1,21 @@
 import { join } from 'node:path'
 
-import { type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
+import { ask, type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
 
 /** A specific model, so that the client does not first ask a model which one to use. */
 const MODEL = 'gemini-2.5-flash'
 
-type Settings = (driving: Driving) => Promise<object>
-
 /** Without `oauth.scopes`, Gemini CLI requests every scope. With `oauth.enabled`, it ignores the scopes and client_id. */
 export const driveGeminiCli: Drive = driveWith(async ({ clientId, scopes }) => ({
-  oauth: { ...(clientId !== undefined && { clientId }), scopes: await scopes() },
+  oauth: { clientId, scopes: await scopes() },
 }))
 
 /** Uses only the settings that `gemini mcp add --transport http` writes. */
 export const driveGeminiCliAsAdded: Drive = driveWith(async () => ({}))
 
-function driveWith(settings: Settings): Drive {
+function driveWith(settings: (driving: Driving) => Promise<object>): Drive {
   return async (driving) => {
-    const { address, folder, desk, model, use } = driving
+    const { address, folder, desk, model } = driving
     const server = { httpUrl: address, trust: true, ...(await settings(driving)) }
     desk.write(
       '.gemini/settings.json',
@@ -45,9 +43,6 @@ function driveWith(settings: Settings): Drive {
     // The exit code says only that the command needs a terminal.
     if (!output.includes('Successfully authenticated'))
       throw new Error('Gemini CLI did not report a successful sign-in')
-    return await use(async (tool, values) => {
-      model.choose(tool, values)
-      return await desk.succeed([...program, '-p', QUESTION], environment)
-    })
+    return await ask(driving, [...program, '-p', QUESTION], environment)
   }
 }

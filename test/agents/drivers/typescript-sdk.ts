@@ -3,10 +3,6 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 import type * as sdk2 from '@modelcontextprotocol/client'
-import type * as sdk1Auth from '@modelcontextprotocol/sdk/client/auth.js'
-import type * as sdk1Client from '@modelcontextprotocol/sdk/client/index.js'
-import type * as sdk1Http from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Transport as Transport1 } from '@modelcontextprotocol/sdk/shared/transport.js'
 
 import { listen } from '../../support/listen.ts'
 import { makeSdkState } from '../../support/mcp.ts'
@@ -21,64 +17,57 @@ export function providerOf({ clientId, desk, address }: Driving, redirectUri: st
 }
 
 /** Drives version 1 of the SDK, which is `@modelcontextprotocol/sdk`. */
-export const driveSdk1: Drive = async (driving) => {
-  await using callback = await listenForCallback()
-  const load = loaderOf(
-    join(driving.folder, 'node_modules/@modelcontextprotocol/sdk/dist/esm/client'),
-  )
-  const { Client } = await load<typeof sdk1Client>('index.js')
-  const { StreamableHTTPClientTransport } = await load<typeof sdk1Http>('streamableHttp.js')
-  const { UnauthorizedError } = await load<typeof sdk1Auth>('auth.js')
-  const authProvider = providerOf(driving, callback.uri) as sdk1Auth.OAuthClientProvider
-  const open = () => new StreamableHTTPClientTransport(new URL(driving.address), { authProvider })
-
-  const first = open()
-  const refused = await new Client(me).connect(first as Transport1).catch((error: unknown) => error)
-  if (!(refused instanceof UnauthorizedError))
-    throw refused ?? new Error('the SDK did not ask to sign in')
-  await first.finishAuth((await callback.arrived).get('code') ?? '')
-  const client = new Client(me)
-  await client.connect(open() as Transport1)
-  return await callToolsOf(client, driving)
-}
+export const driveSdk1: Drive = driveSdk(
+  ['index.js', 'streamableHttp.js', 'auth.js'].map(
+    (file) => `@modelcontextprotocol/sdk/dist/esm/client/${file}`,
+  ),
+  (callback) => callback.get('code') ?? '',
+)
 
 /** Drives version 2 of the SDK, which is `@modelcontextprotocol/client`. */
-export const driveSdk2: Drive = async (driving) => {
-  await using callback = await listenForCallback()
-  const load = loaderOf(join(driving.folder, 'node_modules/@modelcontextprotocol/client/dist'))
-  const { Client, StreamableHTTPClientTransport, UnauthorizedError } =
-    await load<typeof sdk2>('index.mjs')
-  const authProvider = providerOf(driving, callback.uri)
-  const open = () => new StreamableHTTPClientTransport(new URL(driving.address), { authProvider })
-  const make = () => new Client(me, { versionNegotiation: { mode: 'auto' } })
+export const driveSdk2: Drive = driveSdk(
+  ['@modelcontextprotocol/client/dist/index.mjs'],
+  (callback) => callback,
+)
 
-  const first = open()
-  const refused = await make()
-    .connect(first)
-    .catch((error: unknown) => error)
-  if (!(refused instanceof UnauthorizedError))
-    throw refused ?? new Error('the SDK did not ask to sign in')
-  await first.finishAuth(await callback.arrived)
-  const client = make()
-  await client.connect(open())
-  return await callToolsOf(client, driving)
-}
+/** Drives an SDK, whose version 1 has a module for each of the names below. `resultOf` returns what `finishAuth` takes. */
+function driveSdk(
+  files: readonly string[],
+  resultOf: (callback: URLSearchParams) => URLSearchParams | string,
+): Drive {
+  return async (driving) => {
+    await using callback = await listenForCallback()
+    const modules = files.map((file) => pathToFileURL(join(driving.folder, 'node_modules', file)))
+    const loaded = await Promise.all(modules.map(({ href }) => import(href)))
+    const { Client, StreamableHTTPClientTransport, UnauthorizedError }: typeof sdk2 = Object.assign(
+      {},
+      ...loaded,
+    )
+    const authProvider = providerOf(driving, callback.uri)
+    const open = () => new StreamableHTTPClientTransport(new URL(driving.address), { authProvider })
+    const make = () => new Client(me, { versionNegotiation: { mode: 'auto' } })
 
-/** Calls the tools. Lists them first, because a client validates only the results of listed tools. */
-async function callToolsOf(client: sdk1Client.Client | sdk2.Client, { use }: Driving) {
-  await client.listTools()
-  const answers = await use(async (name, values) =>
-    JSON.stringify(await client.callTool({ name, arguments: { ...values } })),
-  ).catch((error: unknown) => {
-    throw new Error(`${error}\nIts model reads: ${client.getInstructions()}`)
-  })
-  await client.close()
-  return answers
-}
-
-function loaderOf(folder: string) {
-  return async <Module>(file: string): Promise<Module> =>
-    await import(pathToFileURL(join(folder, file)).href)
+    const first = open()
+    const refused = await make()
+      .connect(first)
+      .catch((error: unknown) => error)
+    if (!(refused instanceof UnauthorizedError))
+      throw refused ?? new Error('the SDK did not ask to sign in')
+    await first.finishAuth(resultOf(await callback.arrived) as URLSearchParams)
+    const client = make()
+    await client.connect(open())
+    // A client validates only the results of tools that it has listed.
+    await client.listTools()
+    const answers = await driving
+      .use(async (name, values) =>
+        JSON.stringify(await client.callTool({ name, arguments: { ...values } })),
+      )
+      .catch((error: unknown) => {
+        throw new Error(`${error}\nIts model reads: ${client.getInstructions()}`)
+      })
+    await client.close()
+    return answers
+  }
 }
 
 /** Listens at a loopback redirect URI for the code (RFC 8252 §7.3). */
