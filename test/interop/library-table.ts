@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+
 import type { Package } from '../support/install.ts'
 import type { Modules } from './install-modules.ts'
 
@@ -150,7 +152,11 @@ export const libraries: readonly Library[] = [
   },
   {
     ...{ ...usual, ...anArgument, family: 'go', name: 'go-oidc with x/oauth2', version: '3.21.0' },
-    ...{ example: 'go-oidc', shown: ['main.go'], package: { registry: 'go' } },
+    ...{ example: 'go-oidc', shown: ['main.go'] },
+    package: {
+      ...{ registry: 'go', name: 'github.com/coreos/go-oidc/v3', version: '3.21.0' },
+      source: join(import.meta.dirname, '../../examples/go/go-oidc'),
+    },
   },
   ...(['3.5.16', '4.1.1'] as const).map(
     (version): Library => ({

@@ -55,25 +55,29 @@ export async function makeApplicationUser(sitting: Sitting) {
     const id = await answerPage(page, person)
     if (id !== undefined) answered.push(id)
   }
+  /** Takes a step until it is done. Returns false after the time limit. */
+  const take = async (step: Step, isDone: () => Promise<boolean>) => {
+    await begin(page, appUrl, step)
+    const deadlineMs = performance.now() + ARRIVE_TIMEOUT_MS
+    while (!(await isDone())) {
+      if (performance.now() > deadlineMs || signal.aborted) return false
+      await goOn()
+      await delay(LOOK_EVERY_MS)
+    }
+    return true
+  }
   return {
     /** Takes a step to its end. Throws if the text does not appear, or if other pages of the service appear. */
     async arrive(step: Step, { text, pages, isNew }: Arrival): Promise<void> {
       answered.length = 0
-      await begin(page, appUrl, step)
-      const deadlineMs = performance.now() + ARRIVE_TIMEOUT_MS
-      const isThere = async () =>
-        !atService() &&
-        isNew() &&
-        answered.length >= pages.length &&
-        (await textOf(page)).includes(text)
-      while (!(await isThere())) {
-        if (performance.now() > deadlineMs || signal.aborted) {
-          throw new Error(
-            `“${text}” is not new at ${page.url().slice(0, 300)} after ${answered.join(', ') || 'no page'}: ${await textOf(page)}`,
-          )
-        }
-        await goOn()
-        await delay(LOOK_EVERY_MS)
+      const hasArrived = await take(step, async () => {
+        if (atService() || !isNew() || answered.length < pages.length) return false
+        return (await textOf(page)).includes(text)
+      })
+      if (!hasArrived) {
+        throw new Error(
+          `“${text}” is not new at ${page.url().slice(0, 300)} after ${answered.join(', ') || 'no page'}: ${await textOf(page)}`,
+        )
       }
       if (answered.join() !== pages.join()) {
         throw new Error(
@@ -83,12 +87,7 @@ export async function makeApplicationUser(sitting: Sitting) {
     },
     /** Takes a step until `isAnswered`, waits up to `waitMs` for a text, and returns the text of the page. */
     async read(step: Step, { text, waitMs, isAnswered }: Reading): Promise<string> {
-      const deadlineMs = performance.now() + ARRIVE_TIMEOUT_MS
-      await begin(page, appUrl, step)
-      while (!isAnswered() && performance.now() < deadlineMs && !signal.aborted) {
-        await goOn()
-        await delay(LOOK_EVERY_MS)
-      }
+      await take(step, async () => isAnswered())
       const readUntilMs = performance.now() + waitMs
       while (!(await textOf(page)).includes(text) && performance.now() < readUntilMs) {
         await delay(LOOK_EVERY_MS)

@@ -28,11 +28,9 @@ const PRODUCT_SECRET = 'a secret of this test'
 
 /** Returns an example with the values of this run. */
 function fill(example: string, settings: Settings): string {
-  const values: Readonly<Record<string, string>> = {
-    ...{ ...settings, PRODUCT_SECRET, PRODUCT_REDIRECT_URI: settings.ARRIVAL },
-  }
+  const values = { ...settings, PRODUCT_SECRET, PRODUCT_REDIRECT_URI: settings.ARRIVAL }
   const text = readFileSync(join(examples, example), 'utf8')
-  return text.replaceAll(/\$([A-Z_]+)/g, (_all, name: string) => values[name] ?? '')
+  return text.replaceAll(/\$([A-Z_]+)/g, (_all, name: string) => Reflect.get(values, name) ?? '')
 }
 
 /** Starts Keycloak. It uses PKCE at the service, and has a client that does not. */

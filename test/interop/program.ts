@@ -82,8 +82,6 @@ export function exampleOf({ family, example }: Library): string {
 
 type Prepare = (library: Library, folder: string, settings: Settings) => Promise<string[]>
 
-const run = promisify(execFile)
-
 /** The command that runs the program of each family, given the folder of its packages. */
 const prepare: Readonly<Record<Family, Prepare>> = {
   node: async (library, folder) => [process.execPath, besidePackages(library, folder)],
@@ -94,22 +92,15 @@ const prepare: Readonly<Record<Family, Prepare>> = {
     JSON.stringify(settings),
   ],
   python: async (library, folder) => [join(folder, 'bin/python'), exampleOf(library)],
-  go: async (library, folder) => {
-    const program = join(folder, library.example)
-    await run('go', ['build', '-o', program, '.'], {
-      cwd: exampleOf(library),
-      timeout: BUILD_TIMEOUT_MS,
-    })
-    return [program]
-  },
+  // The programs in Go and Rust were built when their packages were fetched.
+  go: async (_library, folder) => [join(folder, 'program')],
+  rust: async (_library, folder) => [join(folder, 'target/debug/relying-party')],
   java: async ({ version }, folder) => {
     const words = ['-q', '-B', `-Dspring-boot.version=${version}`, 'compile']
-    await run('mvn', words, { cwd: folder, timeout: BUILD_TIMEOUT_MS })
+    await promisify(execFile)('mvn', words, { cwd: folder, timeout: BUILD_TIMEOUT_MS })
     const path = ['classes', 'dependency/*'].map((part) => join(folder, 'target', part))
     return ['java', '-cp', path.join(delimiter), 'example.Application']
   },
-  // The program was built when its packages were fetched.
-  rust: async (_library, folder) => [join(folder, 'target/debug/relying-party')],
   apache: async (library) => ['apache2', '-f', exampleOf(library), '-DFOREGROUND'],
 }
 

@@ -49,18 +49,11 @@ export async function startRecorder() {
   })
   // As in the service. With a shorter timeout, some connections would close during a request.
   server.keepAliveTimeout = 65_000
-  return {
-    ...(await listen(server)),
-    /** Sets the address of the service. */
-    serve(address: string) {
-      service = address
-    },
-    of: (clientId: string) => notes.of(clientId),
-    /** Forges the id_tokens of this client from now on. */
-    forge: (clientId: string) => void notes.forging.add(clientId),
-    /** Removes what this client sent. */
-    forget: (clientId: string) => notes.forget(clientId),
+  /** Sets the address of the service. */
+  const serve = (address: string) => {
+    service = address
   }
+  return Object.assign(notes, await listen(server), { serve })
 }
 
 /** Headers of one connection (RFC 9110 §7.6.1), and those that forwarding sets. */
@@ -92,7 +85,7 @@ async function passOn(exchange: Exchange, outgoing: ServerResponse, notes: Notes
 }
 
 class Notes {
-  readonly forging = new Set<string>()
+  readonly #forging = new Set<string>()
   readonly #wires = new Map<string, Wire>()
   /** The client and the grant type of each access token. */
   readonly #tokens = new Map<string, { clientId: string; grant: string }>()
@@ -106,9 +99,15 @@ class Notes {
     return wire
   }
 
+  /** Forges the id_tokens of this client from now on. */
+  forge(clientId: string): void {
+    this.#forging.add(clientId)
+  }
+
+  /** Removes what this client sent. */
   forget(clientId: string): void {
     this.#wires.delete(clientId)
-    this.forging.delete(clientId)
+    this.#forging.delete(clientId)
   }
 
   /** Records one exchange, and returns the body for the caller. */
@@ -151,7 +150,7 @@ class Notes {
     }
     const tokens = JSON.parse(answer.toString()) as { access_token: string; id_token?: string }
     this.#tokens.set(tokens.access_token, { clientId, grant: fields.get('grant_type') ?? '' })
-    if (tokens.id_token === undefined || !this.forging.has(clientId)) return answer
+    if (tokens.id_token === undefined || !this.#forging.has(clientId)) return answer
     wire.forged += 1
     return Buffer.from(JSON.stringify({ ...tokens, id_token: forged(tokens.id_token) }))
   }

@@ -1,3 +1,4 @@
+import { expect } from 'chai'
 import type { Browser } from 'playwright-core'
 
 import { notRun, type Outcome, RUN_OVER, tryInstalled } from '../support/driven.ts'
@@ -21,7 +22,7 @@ const SETTLE_MS = 1_500
 /** How long to wait for an application that does not verify, and therefore shows the person. */
 const FOOLED_TIMEOUT_MS = 20_000
 
-interface Run {
+export interface Run {
   readonly recorder: Recorder
   readonly browser: Browser
   /** Aborts when the time limit of the whole run has passed. */
@@ -68,7 +69,8 @@ async function walk(client: Client, run: Run, complaints: string[]): Promise<voi
   })
   checkAuthorization(wire, library, settings.ISSUER)
   checkExchange(wire, library, settings.ISSUER)
-  expect(wire.memberAnswers, ['authorization_code'], 'tokens that fetched member data')
+  const fetched = 'tokens that fetched member data'
+  expect(wire.memberAnswers, fetched).to.deep.equal(['authorization_code'])
 
   await user.arrive('refresh', {
     ...{ text: NAME, pages: [] },
@@ -79,9 +81,9 @@ async function walk(client: Client, run: Run, complaints: string[]): Promise<voi
     ...{ text: 'Sign in', pages: ['logout'] },
     isNew: () => wire.signOuts.length > 0,
   })
-  const [signOut] = wire.signOuts
-  expect(signOut?.get('post_logout_redirect_uri'), settings.SIGNED_OUT_URI, 'the way back')
-  expect(wire.refusals, [], 'what the service refused')
+  const wayBack = wire.signOuts[0]?.get('post_logout_redirect_uri')
+  expect(wayBack, 'the way back').to.equal(settings.SIGNED_OUT_URI)
+  expect(wire.refusals, 'what the service refused').to.deep.equal([])
 
   recorder.forge(settings.CLIENT_ID)
   const isFooled = library.idToken === 'none'
@@ -91,33 +93,29 @@ async function walk(client: Client, run: Run, complaints: string[]): Promise<voi
     isAnswered: () => wire.forged > 0,
   })
   if (wire.forged === 0) throw new Error(`no forged id_token was sent, and the page says: ${shown}`)
-  expect(shown.includes(NAME_SHOWN), isFooled, 'a forged id_token signs a person in')
+  expect(shown.includes(NAME_SHOWN), 'a forged id_token signs a person in').to.equal(isFooled)
 }
 
-function checkAuthorization({ authorizations }: Wire, library: Library, issuer: string): void {
-  const [asked] = authorizations
-  expect(asked?.get('code_challenge_method'), 'S256', 'code_challenge_method')
-  expect(asked?.get('resource'), issuer, 'resource of the authorization request')
-  for (const name of ['code_challenge', 'state', 'nonce']) {
-    const wanted = name !== 'nonce' || library.nonce !== 'none'
-    expect(Boolean(asked?.get(name)), wanted, `${name} in the authorization request`)
-  }
+function checkAuthorization({ authorizations }: Wire, { nonce }: Library, issuer: string): void {
+  const { code_challenge_method, resource, ...asked } = Object.fromEntries(authorizations[0] ?? [])
+  expect({ code_challenge_method, resource }, 'the authorization request').to.deep.equal({
+    ...{ code_challenge_method: 'S256', resource: issuer },
+  })
+  const bound = ['code_challenge', 'state', 'nonce'].filter((name) => asked[name])
+  const expected = ['code_challenge', 'state', ...(nonce === 'none' ? [] : ['nonce'])]
+  expect(bound, 'what the authorization request is bound to').to.deep.equal(expected)
 }
 
 function checkExchange({ tokenRequests }: Wire, library: Library, issuer: string): void {
-  const [exchange, ...more] = tokenRequests
-  expect(more.length, 0, 'further requests for tokens')
-  expect(exchange?.fields.get('grant_type'), 'authorization_code', 'grant_type')
-  expect(exchange?.fields.get('resource'), issuer, 'resource of the token request')
-  expect(authenticationOf(exchange), library.authentication, 'authentication of the client')
+  const sent = tokenRequests.map((request) => [
+    ...[request.fields.get('grant_type'), request.fields.get('resource')],
+    authenticationOf(request),
+  ])
+  const expected = ['authorization_code', issuer, library.authentication]
+  expect(sent, 'requests for tokens').to.deep.equal([expected])
 }
 
-function authenticationOf(request: Wire['tokenRequests'][number] | undefined) {
-  if (request?.basic) return 'client_secret_basic'
-  return request?.fields.has('client_secret') ? 'client_secret_post' : 'none'
-}
-
-function expect<T>(seen: T, wanted: T, what: string): void {
-  const [left, right] = [JSON.stringify(seen), JSON.stringify(wanted)]
-  if (left !== right) throw new Error(`${what}: ${left} instead of ${right}`)
+function authenticationOf({ basic, fields }: Wire['tokenRequests'][number]) {
+  if (basic) return 'client_secret_basic'
+  return fields.has('client_secret') ? 'client_secret_post' : 'none'
 }

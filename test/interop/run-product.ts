@@ -1,28 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import type { Browser } from 'playwright-core'
-
 import { answerPage, newLocalContext, type Outcome, tryInstalled } from '../support/driven.ts'
 import { sam } from '../support/gatehouse.ts'
 import { cacheFolder, type Installed, install } from '../support/install.ts'
 import { findProgram } from '../support/programs.ts'
 import type { Client } from './campus.ts'
 import type { Product } from './product-table.ts'
-import type { Recorder } from './recorder.ts'
+import type { StartedProduct } from './products.ts'
+import type { Run } from './run-library.ts'
 
 const SIGN_IN_TIMEOUT_MS = 60_000
 const LOOK_EVERY_MS = 100
 
-interface Run {
-  readonly recorder: Recorder
-  readonly browser: Browser
-  readonly over: AbortSignal
-  /** Where products send the browser at the end. */
-  readonly arrival: string
-}
+/** `arrival`: where products send the browser at the end. */
+type ProductRun = Run & { readonly arrival: string }
 
 /** Installs and starts a product, and signs a person in to it through the service. */
-export async function runProduct(client: Client<Product>, run: Run): Promise<Outcome> {
+export async function runProduct(client: Client<Product>, run: ProductRun): Promise<Outcome> {
   const { library, settings } = client
   const installed = await installProduct(library, run.over)
   return await tryInstalled(installed, run.over, async (folder, hear) => {
@@ -35,30 +29,24 @@ export async function runProduct(client: Client<Product>, run: Run): Promise<Out
   })
 }
 
-type Started = Awaited<ReturnType<Product['start']>>
-
 /** Returns the e-mail address that the product knows after the sign-in. */
-async function signIn(client: Client<Product>, product: Started, run: Run): Promise<unknown> {
-  const context = await newLocalContext(run.browser)
-  try {
-    const page = await context.newPage()
-    await page.goto(product.signInUrl)
-    const deadlineMs = performance.now() + SIGN_IN_TIMEOUT_MS
-    while (!page.url().startsWith(run.arrival)) {
-      if (performance.now() > deadlineMs || run.over.aborted) {
-        const text = await page.innerText('body').catch(() => '')
-        throw new Error(`no sign-in: ${page.url().slice(0, 200)} shows ${text.slice(0, 300)}`)
-      }
-      const atService = page.url().startsWith(`${run.recorder.url}/`)
-      await (atService ? answerPage(page, sam) : product.goOn?.(page))
-      await delay(LOOK_EVERY_MS)
+async function signIn(client: Client<Product>, product: StartedProduct, run: ProductRun) {
+  await using context = await newLocalContext(run.browser)
+  const page = await context.newPage()
+  await page.goto(product.signInUrl)
+  const deadlineMs = performance.now() + SIGN_IN_TIMEOUT_MS
+  while (!page.url().startsWith(run.arrival)) {
+    if (performance.now() > deadlineMs || run.over.aborted) {
+      const text = await page.innerText('body').catch(() => '')
+      throw new Error(`no sign-in: ${page.url().slice(0, 200)} shows ${text.slice(0, 300)}`)
     }
-    const [asked] = run.recorder.of(client.settings.CLIENT_ID).authorizations
-    if (asked?.get('code_challenge_method') !== 'S256') throw new Error('the product sent no PKCE')
-    return await product.person(new URL(page.url()))
-  } finally {
-    await context.close()
+    const atService = page.url().startsWith(`${run.recorder.url}/`)
+    await (atService ? answerPage(page, sam) : product.goOn?.(page))
+    await delay(LOOK_EVERY_MS)
   }
+  const [asked] = run.recorder.of(client.settings.CLIENT_ID).authorizations
+  if (asked?.get('code_challenge_method') !== 'S256') throw new Error('the product sent no PKCE')
+  return await product.person(new URL(page.url()))
 }
 
 async function installProduct(
