@@ -22,23 +22,37 @@ export async function openBrowser(): Promise<Browser> {
   })
 }
 
-/** Starts one browser for the tests of a block. Returns a function that opens a page in a new context. */
-export function sharedBrowser() {
+interface Opening extends BrowserContextOptions {
+  /** The path or URL to open, by default none. */
+  readonly at?: string
+  /** The person who then signs in, until the page shows the element `shows`. */
+  readonly as?: Person
+  readonly shows?: string
+}
+
+/**
+ * Starts one browser for the tests of a block. Returns a function that opens a page in a new context, in which paths are
+ * those of the service.
+ */
+export function sharedBrowser(service?: () => { readonly url: string }) {
   let browser: Browser | undefined
   before(async function () {
     requireProgram(this, 'chromium')
     browser = await openBrowser()
   })
   after(async () => await browser?.close())
-  return async (options?: BrowserContextOptions) => {
+  return async ({ at, as, shows, ...options }: Opening = {}) => {
     if (!browser)
       throw new Error('the browser runs only during the tests of its block; open pages in a test')
-    const page = await (await browser.newContext(options)).newPage()
+    const base = service && { baseURL: service().url }
+    const page = await (await browser.newContext({ ...base, ...options })).newPage()
     const complaints: string[] = []
     page.on('console', (message) => {
       if (message.type() === 'error') complaints.push(message.text())
     })
     page.on('pageerror', (error) => complaints.push(String(error)))
+    if (at !== undefined) await page.goto(at)
+    if (as) await signInAs(page, as, shows)
     return { page, complaints }
   }
 }
@@ -58,26 +72,32 @@ export async function signInAt(page: Page, address: string, ...rest: [Person, sh
   await signInAs(page, ...rest)
 }
 
-/** Moves the focus with Tab to the element, and presses Enter. */
-export async function press(page: Page, selector: string): Promise<void> {
-  for (let step = 0; step < 60; step += 1) {
+/** Moves the focus with Tab to the element, and presses Enter. Waits for the element `shows`, if given. */
+export async function press(page: Page, selector: string, shows?: string): Promise<void> {
+  const isThere = `document.activeElement.matches(${JSON.stringify(selector)})`
+  for (let presses = 0; !(await page.evaluate(isThere)); presses += 1) {
+    if (presses === 60) throw new Error(`Tab does not reach ${selector}`)
     await page.keyboard.press('Tab')
-    const isThere = `document.activeElement.matches(${JSON.stringify(selector)})`
-    if (await page.evaluate(isThere)) return await page.keyboard.press('Enter')
   }
-  throw new Error(`Tab does not reach ${selector}`)
+  await page.keyboard.press('Enter')
+  if (shows !== undefined) await page.locator(shows).waitFor()
 }
 
-/** Replaces the values of the focused field and of the next ones, and presses Enter. */
-export async function typeInFields(page: Page, ...values: string[]): Promise<void> {
-  // A page focuses its first field only after its load event.
-  await page.locator('input:focus').waitFor()
+/** Replaces the values of a field and of the next ones, and presses Enter. Waits for the element `shows`, if given. */
+export async function typeInFields(
+  page: Page,
+  values: readonly string[],
+  { from, shows }: { from?: string; shows?: string } = {},
+): Promise<void> {
+  // Without `from`, the page focuses its first field, but only after its load event.
+  await (from === undefined ? page.locator('input:focus').waitFor() : page.focus(from))
   for (const [position, value] of values.entries()) {
     if (position > 0) await page.keyboard.press('Tab')
     await page.keyboard.press('Control+A')
     await page.keyboard.type(value)
   }
   await page.keyboard.press('Enter')
+  if (shows !== undefined) await page.locator(shows).waitFor()
 }
 
 /** Expects no axe violations in light and dark mode on a phone, and no horizontal scrolling there and on a desktop. */
@@ -93,6 +113,14 @@ export async function look(page: Page, name: string, shows = 'main'): Promise<vo
     expect(await violations(page), `${name} in ${colorScheme}`).to.deep.equal([])
   }
   await page.setViewportSize({ width: 1280, height: 800 })
+}
+
+/** Opens each path, and looks at its page. */
+export async function lookAt(page: Page, ...paths: readonly string[]): Promise<void> {
+  for (const path of paths) {
+    await page.goto(path)
+    await look(page, path)
+  }
 }
 
 const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js')

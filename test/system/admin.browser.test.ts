@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-import { look, sharedBrowser, signInAt } from '../support/browser.ts'
+import { look, lookAt, sharedBrowser } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
 import { insert, remove, rowOf } from '../support/database.ts'
 import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
@@ -8,34 +8,27 @@ import { linkTo } from '../support/mail-folder.ts'
 import { eventually } from '../support/programs.ts'
 import { sharedService } from '../support/storages.ts'
 
+/** Clicks the link or button with this name, and looks at the page that follows. */
+async function clickAndLook(page: Page, name: string, ...next: [title: string, shows?: string]) {
+  const link = page.getByRole('link', { name })
+  await link.or(page.getByRole('button', { name })).first().click()
+  await look(page, ...next)
+}
+
 describe('/admin and /account in a browser', () => {
   const metadataDocuments = { openRegistration: true }
   const policy = policyWith({ storage: { usageFlushSeconds: 1 }, metadataDocuments })
   const service = sharedService({ policy })
-  const open = sharedBrowser()
-
-  async function signedIn(path: string, person: typeof june): Promise<Page> {
-    const { page } = await open({ viewport: { width: 1280, height: 800 } })
-    await signInAt(page, service().url + path, person, 'nav.area')
-    return page
-  }
-
-  async function lookAt(page: Page, paths: readonly string[]): Promise<void> {
-    for (const path of paths) {
-      await page.goto(service().url + path)
-      await look(page, path)
-    }
-  }
+  const open = sharedBrowser(service)
+  const signedIn = async (at: string, as: typeof june) =>
+    (await open({ at, as, shows: 'nav.area' })).page
 
   it('an operator enables the feature and creates a client; a student connects and removes it', async () => {
     await remove(service().kysely, 'site_feature', { site_id: 'sit_open_kitchen' })
     const operator = await signedIn('/admin', marco)
-    await operator.getByRole('link', { name: 'Beta features' }).click()
-    await look(operator, 'beta-off')
-    await operator.getByRole('button', { name: 'Switch MCP connections on' }).click()
-    await look(operator, 'beta-on')
-    await operator.getByRole('link', { name: 'OAuth applications' }).first().click()
-    await look(operator, 'applications-none')
+    await clickAndLook(operator, 'Beta features', 'beta-off')
+    await clickAndLook(operator, 'Switch MCP connections on', 'beta-on')
+    await clickAndLook(operator, 'OAuth applications', 'applications-none')
     await operator.getByRole('link', { name: 'New application' }).click()
     await operator.getByLabel('Name').fill('Recipe Box')
     const redirect_uri = 'http://127.0.0.1:9/callback'
@@ -43,8 +36,7 @@ describe('/admin and /account in a browser', () => {
     await operator.getByRole('radio', { name: /^Public/ }).check()
     await operator.getByRole('checkbox', { name: /account:read/ }).check()
     await look(operator, 'application-new')
-    await operator.getByRole('button', { name: 'Create application' }).click()
-    await look(operator, 'application')
+    await clickAndLook(operator, 'Create application', 'application')
     const client_id = await operator.locator('#client-id').innerText()
     const scope = 'openid account:read'
     await obtainTokens(service().url, { client_id, redirect_uri, scope }, june)
@@ -57,10 +49,8 @@ describe('/admin and /account in a browser', () => {
     await student.getByRole('link', { name: 'Connected apps' }).first().click()
     await student.getByRole('heading', { name: 'Recipe Box' }).waitFor()
     await look(student, 'apps')
-    await student.getByRole('link', { name: 'Remove Recipe Box' }).click()
-    await look(student, 'remove-app')
-    await student.getByRole('button', { name: 'Remove access' }).click()
-    await look(student, 'apps-none', '#no-apps')
+    await clickAndLook(student, 'Remove Recipe Box', 'remove-app')
+    await clickAndLook(student, 'Remove access', 'apps-none', '#no-apps')
   })
 
   it('an operator adds a webhook endpoint, tries, changes, disables and deletes it', async () => {
@@ -84,7 +74,7 @@ describe('/admin and /account in a browser', () => {
     await page.getByRole('button', { name: 'Disable' }).click()
     await page.getByRole('button', { name: 'Enable, and send missed events' }).waitFor()
     await look(page, 'webhook-disabled')
-    await lookAt(page, ['/admin/northlight/webhooks'])
+    await lookAt(page, '/admin/northlight/webhooks')
     await page.goBack()
     expect(await page.getByRole('button', { name: 'Delete for good' }).isVisible()).to.equal(false)
     await page.getByText('Delete the endpoint').click()
@@ -96,7 +86,7 @@ describe('/admin and /account in a browser', () => {
     const page = await signedIn('/account/data', june)
     await page.locator('#delete').press('Enter')
     await look(page, 'deletion-requested', '#code')
-    await page.goto(service().url + (await linkTo(service(), june.login)))
+    await page.goto(await linkTo(service(), june.login))
     await page.locator('#deletion-page').waitFor()
     await page.locator('#confirm').press('Enter')
     await look(page, 'deletion-scheduled', '#deletion-scheduled-page')
@@ -107,22 +97,25 @@ describe('/admin and /account in a browser', () => {
     const operator = await signedIn(`${site}/beta`, marco)
     const off = operator.getByRole('button', { name: 'Switch MCP connections on' })
     if (await off.isVisible()) await off.click()
-    await operator.goto(`${service().url}${site}/applications/new`)
+    await operator.goto(`${site}/applications/new`)
     await operator.getByLabel('Name').fill('Kitchen Server')
     await operator.getByLabel('Redirect addresses').fill('http://kitchen.example/callback')
     await operator.getByRole('radio', { name: /^Confidential/ }).check()
-    await operator.getByRole('button', { name: 'Create application' }).click()
-    await look(operator, 'application-wrong', '#redirect-uris-problem')
+    await clickAndLook(
+      operator,
+      'Create application',
+      'application-wrong',
+      '#redirect-uris-problem',
+    )
     await operator.getByLabel('Redirect addresses').fill('https://kitchen.example/callback')
-    await operator.getByRole('button', { name: 'Create application' }).click()
-    await look(operator, 'application-secret', '#new-secret')
-    await operator.getByRole('button', { name: 'Create a new secret' }).click()
-    await look(operator, 'application-two-secrets')
+    await clickAndLook(operator, 'Create application', 'application-secret', '#new-secret')
+    await clickAndLook(operator, 'Create a new secret', 'application-two-secrets')
     const application = new URL(operator.url()).pathname
     await operator.locator('.remove-secret').first().click()
     await look(operator, 'secret-remove')
     const ofApplication = 'edit set-up disable delete people people/end-all refusals'
-    await lookAt(operator, [
+    await lookAt(
+      operator,
       ...ofApplication.split(' ').map((path) => `${application}/${path}`),
       ...[site, `${site}/resource-servers`, `${site}/overview`, `${site}/audit`, `${site}/beta`],
       ...[`${site}/audit?action=application.create&person=nobody`, `${site}/beta/off`],
@@ -130,22 +123,20 @@ describe('/admin and /account in a browser', () => {
       ...['', '/remove', '/end-access'].map((path) => `${site}/people/per_june${path}`),
       ...[`${site}/applications`, `${site}/self-declared-clients`],
       `${site}/self-declared-clients/approved?client=https%3A%2F%2Fa.example%2Fc`,
-    ])
-    await operator.goto(`${service().url}${site}/resource-servers`)
+    )
+    await operator.goto(`${site}/resource-servers`)
     await operator.getByLabel('Name').fill('Library API')
-    await operator.getByRole('button', { name: 'Register' }).click()
-    await look(operator, 'resource-server', '#new-secret')
+    await clickAndLook(operator, 'Register', 'resource-server', '#new-secret')
     const resourceServer = new URL(operator.url()).pathname
-    await lookAt(operator, [
+    await lookAt(
+      operator,
       ...['disable', 'delete', 'refusals'].map((path) => `${resourceServer}/${path}`),
       // The operator may not open the first of these pages.
       ...['/admin/northlight', '/account/security', '/account/sessions', '/account/data'],
       '/account/sign-out-everywhere',
-    ])
-    await operator.getByRole('button', { name: 'Sign out everywhere' }).click()
-    await look(operator, 'signed-out-everywhere')
-    const { page } = await open()
-    await page.goto(`${service().url}/account`)
+    )
+    await clickAndLook(operator, 'Sign out everywhere', 'signed-out-everywhere')
+    const { page } = await open({ at: '/account' })
     await page.locator('#login-cancel').click()
     await look(page, 'not-signed-in', '#not-signed-in-page')
   })
@@ -195,8 +186,8 @@ describe('/admin and /account in a browser', () => {
     const { id } = await rowOf(kysely, 'oauth_grant', { client_id: 'northlight-notes' })
     const today = Math.floor(Date.now() / 86_400_000)
     const days = Array.from({ length: 30 }, (_, index) => index).filter((index) => index % 7 !== 3)
-    const counts = days.map((ago) => ({ day: today - ago, calls: (ago * 37) % 61 || 5 }))
-    const rows = counts.map((count) => ({ grant_id: id, ...count }))
+    const callsOn = (ago: number) => ({ day: today - ago, calls: (ago * 37) % 61 || 5 })
+    const rows = days.map((ago) => ({ grant_id: id, ...callsOn(ago) }))
     await insert(kysely, 'oauth_grant_day', rows)
     const errors = ['invalid_grant', 'invalid_token', 'insufficient_scope', 'invalid_client']
     const refusals = errors.flatMap((error, kind) =>

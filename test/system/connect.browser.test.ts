@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 
 import { paths } from '../../src/platform/http/paths.ts'
-import { look, sharedBrowser, signInAt } from '../support/browser.ts'
+import { look, lookAt, sharedBrowser, signInAt } from '../support/browser.ts'
 import { authorizeUrl, exchange } from '../support/client.ts'
 import { olivia, sam } from '../support/gatehouse.ts'
 import { readTool } from '../support/mcp.ts'
@@ -15,17 +15,17 @@ const callback = 'http://127.0.0.1:9/callback'
 
 describe('connecting an assistant, in a browser', () => {
   const service = sharedService()
-  const open = sharedBrowser()
+  const open = sharedBrowser(service)
 
   it('an operator adds an assistant, and a member signs in to it with the values on the member page', async () => {
-    const { page: operator } = await open({ javaScriptEnabled: false })
-    await signInAt(operator, `${service().url}/admin/northlight`, olivia)
+    const noScripts = { javaScriptEnabled: false }
+    const { page: operator } = await open({ ...noScripts, at: '/admin/northlight', as: olivia })
     await operator.getByRole('link', { name: 'Connect assistants' }).click()
     await operator.getByRole('button', { name: 'Add Claude Code' }).click()
     await operator.locator('#done').waitFor()
 
-    const { page: member } = await open({ javaScriptEnabled: false })
-    await member.goto((await operator.getAttribute('#member-page', 'href')) ?? '')
+    const at = (await operator.getAttribute('#member-page', 'href')) ?? ''
+    const { page: member } = await open({ ...noScripts, at })
     // If a site has only one assistant, the page shows its details without a click.
     const command = await member.locator('#claude-code pre').first().innerText()
     const [, clientId = ''] = /--client-id (\S+)/.exec(command) ?? []
@@ -53,15 +53,9 @@ describe('connecting an assistant, in a browser', () => {
 
   it('the pages have no barriers and fit a width of 360 pixels, empty, full and with the site’s look', async () => {
     const { page } = await open()
-    const lookAt = async (...paths: string[]) => {
-      for (const path of paths) {
-        await page.goto(service().url + path)
-        await look(page, path)
-      }
-    }
-    await lookAt('/connect', '/connect?site=nowhere', '/connect/open-kitchen')
+    await lookAt(page, '/connect', '/connect?site=nowhere', '/connect/open-kitchen')
     const assistants = '/admin/northlight/assistants'
-    await signInAt(page, service().url + assistants, olivia)
+    await signInAt(page, assistants, olivia)
     await look(page, 'assistants', '#assistants-page')
     for (const id of 'claude claude-code vscode cursor gemini-cli codex opencode'.split(' ')) {
       const add = page.locator(`#add-${id}`)
@@ -76,14 +70,14 @@ describe('connecting an assistant, in a browser', () => {
     await page.fill('#chatgpt-callback', 'https://chatgpt.com/connector/oauth/OUbdUMlL15Ct')
     await page.click('#add-chatgpt')
     await look(page, 'all assistants', '#done')
-    await lookAt(`${assistants}/own`, '/admin/northlight/applications/northlight-notes')
+    await lookAt(page, `${assistants}/own`, '/admin/northlight/applications/northlight-notes')
     const chosen = { display_name: 'Northlight Film School', accent_color: '#8a1c4a' }
     await service()
       .kysely.insertInto('site_appearance')
       .values({ ...nothingChosen, ...chosen, site_id: 'sit_northlight' })
       .onConflict((conflict) => conflict.column('site_id').doUpdateSet(chosen))
       .execute()
-    await lookAt('/connect/northlight')
+    await lookAt(page, '/connect/northlight')
     expect(await page.innerText('header')).to.include('Northlight Film School')
   })
 
@@ -118,12 +112,12 @@ describe('connecting an assistant, in a browser', () => {
     })
     const redirect_uri = `${broker.url}/callback`
     const client_id = await makeApplication(redirect_uri)
-    const { page, complaints } = await open({ javaScriptEnabled: false })
-    const { href } = authorizeUrl(service().url, { client_id, redirect_uri })
-    await signInAt(page, href, sam, '#consent-page')
+    const at = authorizeUrl(service().url, { client_id, redirect_uri }).href
+    const signedIn = { at, as: sam, shows: '#consent-page' }
+    const { page, complaints } = await open({ javaScriptEnabled: false, ...signedIn })
     await page.click('#consent-approve')
     await page.waitForURL(`${application.url}/arrived?code=**`)
-    await page.goto(new URL(paths.endSession, service().url).href)
+    await page.goto(paths.endSession)
     await page.locator('#logout-confirm').waitFor()
     expect(complaints).to.deep.equal([])
   })

@@ -17,16 +17,16 @@ import type { Fields } from '../support/wire.ts'
 
 describe('the interaction pages in a browser', () => {
   const service = sharedService()
-  const open = sharedBrowser()
+  const open = sharedBrowser(service)
 
   // [Authorization 10; Authentication 3]
   it('lead from sign-in to tokens without a script, by way of another account', async () => {
     await using application = await servePage()
     const { url } = service()
     const redirect_uri = `${application.url}/callback`
-    const { page, complaints } = await open({ javaScriptEnabled: false })
     const scope = `${MEMBER_SCOPE} account:write`
-    await page.goto(authorizeUrl(url, { redirect_uri, scope }).href)
+    const at = authorizeUrl(url, { redirect_uri, scope }).href
+    const { page, complaints } = await open({ javaScriptEnabled: false, at })
     expect(await page.textContent('h1')).to.equal('Sign in')
     await signInAs(page, { ...amir, password: 'wrong' }, '#login-problem')
     expect(await page.inputValue('#login')).to.equal(amir.login)
@@ -74,21 +74,22 @@ describe('the interaction pages in a browser', () => {
   })
 
   it('recover a password by mail without a script, and return to the sign-in', async () => {
-    const { page, complaints } = await open({ javaScriptEnabled: false })
-    await page.goto(authorizeUrl(service().url).href)
+    const at = authorizeUrl(service().url).href
+    const { page, complaints } = await open({ javaScriptEnabled: false, at })
+    const password = 'three horses and a tram'
     await page.click('#recover')
     await page.fill('#login', amir.login)
     await page.click('#ask')
     await page.waitForSelector('#code')
-    await page.goto(service().url + (await linkTo(service(), amir.login)))
-    await page.fill('#password', 'three horses and a tram')
-    await page.fill('#repeated', 'three horses and a tram')
+    await page.goto(await linkTo(service(), amir.login))
+    await page.fill('#password', password)
+    await page.fill('#repeated', password)
     await page.click('#save')
     await page.waitForSelector('#password-set-page')
     // A session that starts in the second in which all earlier ones ended would be invalid, too.
     await delay(1000)
     await page.click('#continue')
-    await signInAs(page, { ...amir, password: 'three horses and a tram' }, '#consent-page')
+    await signInAs(page, { ...amir, password }, '#consent-page')
     expect(complaints).to.deep.equal([])
   })
 
@@ -106,15 +107,14 @@ describe('the interaction pages in a browser', () => {
       const change =
         'mutation ($input: UpdateAppearanceInput!) { updateAppearance(input: $input) { id } }'
       await operator.run(change, { input })
-      const { page, complaints } = await open()
-      await page.goto(authorizeUrl(service().url).href)
+      const { page, complaints } = await open({ at: authorizeUrl(service().url).href })
       expect(await page.innerText('.words')).to.include('New courses start in May.')
-      const drawn = await page.evaluate('document.querySelector("header img").naturalWidth')
-      expect(drawn).to.be.above(0)
+      const drawn = 'document.querySelector("header img").naturalWidth'
+      expect(await page.evaluate(drawn)).to.be.above(0)
       await look(page, 'sign-in')
       await signInAs(page, sam)
       await look(page, 'consent', '#consent-page')
-      await page.goto(`${service().url}/account`)
+      await page.goto('/account')
       await look(page, 'account', '#account-page')
       expect(complaints).to.deep.equal([])
       const own = Object.fromEntries(Object.keys(input).map((name) => [name, null]))
@@ -153,9 +153,9 @@ describe('errors by form_post, in a browser that enforces our Content-Security-P
 
   for (const [what, request, error] of refused) {
     it(`${error} reaches the client: ${what}`, async () => {
-      const { page, complaints } = await open()
       const asked = { redirect_uri: `${client().url}/callback`, response_mode: 'form_post' }
-      await page.goto(authorizeUrl(service().url, { ...asked, ...request }).href)
+      const at = authorizeUrl(service().url, { ...asked, ...request }).href
+      const { page, complaints } = await open({ at })
       await page.locator('#back').waitFor({ timeout: 10_000 })
       expect(Object.fromEntries(posted.at(-1) ?? [])).to.include({ error, iss: service().url })
       expect(complaints.filter((text) => /Content.Security.Policy/i.test(text))).to.deep.equal([])

@@ -1,5 +1,5 @@
 import { mutationOf, startOperator } from '../support/admin-api.ts'
-import { look, sharedBrowser, signInAs, signInAt, typeInFields } from '../support/browser.ts'
+import { look, sharedBrowser, signInAs, typeInFields } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { june, olivia, sam } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
@@ -10,11 +10,11 @@ const password = 'three horses and a tram'
 
 describe('joining a site in a browser', () => {
   const service = sharedService()
-  const open = sharedBrowser()
+  const open = sharedBrowser(service)
   const invited = async (email: string) => {
     const input = { email, name: 'Ines', roles: ['STUDENT'] }
     await (await startOperator(service())).run(mutationOf('inviteMember'), { input })
-    return service().url + (await linkTo(service(), email))
+    return await linkTo(service(), email)
   }
 
   // [250]
@@ -22,19 +22,16 @@ describe('joining a site in a browser', () => {
     const login = 'ines@new.example'
     const { page, complaints } = await open({
       ...{ javaScriptEnabled: false, viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
+      at: await invited(login),
     })
-    await page.goto(await invited(login))
     expect(await page.inputValue('#name')).to.equal('Ines')
-    await page.focus('#name')
-    await typeInFields(page, 'Ines Newcomer', 'short', 'short')
-    await page.waitForSelector('#password-problem')
+    const named = { from: '#name', shows: '#password-problem' }
+    await typeInFields(page, ['Ines Newcomer', 'short', 'short'], named)
     expect(await page.inputValue('#name')).to.equal('Ines Newcomer')
     complaints.length = 0
-    await page.focus('#password')
-    await typeInFields(page, password, password)
-    await page.waitForSelector('#joined-page')
-    await page.focus('#continue')
-    await page.keyboard.press('Enter')
+    const chosen = { from: '#password', shows: '#joined-page' }
+    await typeInFields(page, [password, password], chosen)
+    await page.locator('#continue').press('Enter')
     await signInAs(page, { login, password }, '#account-page')
     const { tokens } = await getTokens(service().url, { person: { login, password } })
     expect(tokens.claims()?.sub).to.match(/^per_/)
@@ -42,8 +39,7 @@ describe('joining a site in a browser', () => {
   })
 
   it('asks a person who has an account to join with that account', async () => {
-    const { page, complaints } = await open()
-    await signInAt(page, `${service().url}/account`, sam, '#account-page')
+    const { page, complaints } = await open({ at: '/account', as: sam, shows: '#account-page' })
     expect((await page.goto(await invited(june.login)))?.status()).to.equal(403)
     await look(page, 'other account')
     await page.click('#switch')
@@ -52,30 +48,24 @@ describe('joining a site in a browser', () => {
     await page.click('#login-submit')
     await look(page, 'join', '#join-page')
     complaints.length = 0
-    await page.focus('#accept')
-    await page.keyboard.press('Enter')
+    await page.locator('#accept').press('Enter')
     await look(page, 'joined', '#joined-page')
     expect(complaints).to.deep.equal([])
   })
 
   it('lets people sign up after an owner allowed it', async () => {
-    const { url } = service()
-    const owner = await open()
-    await signInAt(owner.page, `${url}/admin/northlight`, olivia)
+    const owner = await open({ at: '/admin/northlight', as: olivia })
     await owner.page.click('#switch-sign-up')
     await look(owner.page, 'home of a site', 'text=People can now create an account')
-    const { page, complaints } = await open()
-    await page.goto(authorizeUrl(url).href)
+    const { page, complaints } = await open({ at: authorizeUrl(service().url).href })
     await page.click('#sign-up')
     await look(page, 'sign-up')
-    await page.focus('#login')
-    await typeInFields(page, 'noel@new.example')
+    await typeInFields(page, ['noel@new.example'], { from: '#login' })
     await look(page, 'link sent', '#code')
-    await page.goto(url + (await linkTo(service(), 'noel@new.example')))
+    await page.goto(await linkTo(service(), 'noel@new.example'))
     await look(page, 'new account')
-    await page.focus('#name')
-    await typeInFields(page, 'Noel', password, '', password)
-    await page.waitForSelector('#joined-page')
+    const named = { from: '#name', shows: '#joined-page' }
+    await typeInFields(page, ['Noel', password, '', password], named)
     await page.click('#continue')
     await signInAs(page, { login: 'noel@new.example', password }, '#consent-page')
     expect([complaints, owner.complaints]).to.deep.equal([[], []])

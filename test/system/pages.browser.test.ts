@@ -13,7 +13,6 @@ const longPages = Object.entries(long).map(([name, page]) => [`long-${name}`, pa
 const all = { ...pages, ...Object.fromEntries(longPages) }
 
 describe('pages in a browser', () => {
-  const open = sharedBrowser()
   const served = shared(async () => {
     // Send the Content-Security-Policy of the real pages. The response to a POST repeats its path and body.
     return await serve(async (request, response) => {
@@ -31,6 +30,7 @@ describe('pages in a browser', () => {
       }
     })
   })
+  const open = sharedBrowser(served)
 
   // Colors and widths are independent, so two combinations are enough.
   for (const [colorScheme, width] of [
@@ -41,7 +41,7 @@ describe('pages in a browser', () => {
       const viewport = { width, height: 740 }
       const { page, complaints } = await open({ colorScheme, viewport, reducedMotion: 'reduce' })
       for (const name of Object.keys(all)) {
-        await page.goto(`${served().url}/${name}`)
+        await page.goto(name)
         const found = await faultsOf(page, name)
         complaints.push(...found.map((violation) => `${name}: ${violation}`))
       }
@@ -51,8 +51,7 @@ describe('pages in a browser', () => {
 
   for (const width of [320, 1280]) {
     it(`leave room for the name of a school with a wide logo at ${width} px`, async () => {
-      const { page } = await open({ viewport: { width, height: 740 } })
-      await page.goto(`${served().url}/account-of-site`)
+      const { page } = await open({ viewport: { width, height: 740 }, at: '/account-of-site' })
       const [logo, name] = [page.locator('.brand img'), page.locator('.brand > span')]
       expect((await logo.boundingBox())?.width).to.be.above(120)
       expect((await name.boundingBox())?.width).to.be.above(90)
@@ -62,22 +61,22 @@ describe('pages in a browser', () => {
   it('let Tab reach every control, and show where the focus is', async () => {
     const { page } = await open({ viewport: { width: 360, height: 740 } })
     for (const name of Object.keys(pages)) {
-      await page.goto(`${served().url}/${name}`)
+      await page.goto(name)
       expect(await missedByTab(page), name).to.deep.equal([])
     }
   })
 
   it('show a password at a press, and send it hidden', async () => {
-    const { page, complaints } = await open()
-    await page.goto(`${served().url}/sign-in`)
+    const { page, complaints } = await open({ at: '/sign-in' })
     await page.fill('#login', 'ada@harbour.example')
     await page.fill('#password', 'a secret')
     const typeOf = async () => await page.getAttribute('#password', 'type')
-    await page.getByRole('button', { name: 'Show password' }).click()
+    const pressButton = async (name: string) => await page.getByRole('button', { name }).click()
+    await pressButton('Show password')
     expect(await typeOf()).to.equal('text')
-    await page.getByRole('button', { name: 'Hide password' }).click()
+    await pressButton('Hide password')
     expect(await typeOf()).to.equal('password')
-    await page.getByRole('button', { name: 'Show password' }).click()
+    await pressButton('Show password')
     const stop = `document.querySelector('form').addEventListener('submit', (e) => e.preventDefault())`
     await page.evaluate(stop)
     await page.click('#login-submit')
@@ -86,13 +85,12 @@ describe('pages in a browser', () => {
   })
 
   it('send the input, and a refusal without it', async () => {
-    const { page } = await open()
-    await page.goto(`${served().url}/sign-in`)
+    const { page } = await open({ at: '/sign-in' })
     await page.fill('#login', 'ada@harbour.example')
     await page.fill('#password', 'secret')
     await page.click('#login-cancel')
     expect(await page.textContent('body')).to.equal('/deny csrf=a-secret')
-    await page.goto(`${served().url}/site-choice`)
+    await page.goto('/site-choice')
     await page.getByLabel('Night College').check()
     await page.click('#site-submit')
     expect(await page.textContent('body')).to.equal('/answer csrf=a-secret&site=sit_2')
@@ -100,7 +98,7 @@ describe('pages in a browser', () => {
       ['confirm', '/out xsrf=x&logout=yes'],
       ['cancel', '/out xsrf=x'],
     ]) {
-      await page.goto(`${served().url}/sign-out`)
+      await page.goto('/sign-out')
       await page.click(`#logout-${button}`)
       expect(await page.textContent('body')).to.equal(sent)
     }

@@ -6,7 +6,7 @@ import { sharedService } from '../support/storages.ts'
 
 describe('passkeys in a browser', () => {
   const service = sharedService({ host: 'localhost' })
-  const open = sharedBrowser()
+  const open = sharedBrowser(service)
 
   /** Opens a page with a virtual authenticator that confirms every request. */
   async function openWithAuthenticator() {
@@ -28,12 +28,14 @@ describe('passkeys in a browser', () => {
 
   it('are added and used with the keyboard, by autofill and by button', async () => {
     const { page, complaints, forget } = await openWithAuthenticator()
-    const { url } = service()
-    await page.goto(`${url}/account/passkeys`)
+    const openSignedOut = async () => {
+      await page.context().clearCookies()
+      await page.goto('/account')
+    }
+    await page.goto('/account/passkeys')
     await look(page, 'sign-in', '#passkey:not([hidden])')
     await signInAs(page, sam, '#no-passkeys')
-    await press(page, '#add')
-    await page.locator('#add-passkey-page #passkey:not([hidden])').waitFor()
+    await press(page, '#add', '#add-passkey-page #passkey:not([hidden])')
     expect(await page.locator('#passkey-unsupported').count()).to.equal(0)
     await look(page, 'add')
     await page.fill('#name', 'My phone')
@@ -41,33 +43,28 @@ describe('passkeys in a browser', () => {
     await page.locator('#done').waitFor()
     expect(await page.innerText('.card h2')).to.equal('My phone')
     await look(page, 'passkeys')
-    await page.goto(`${url}/account/passkeys/add`)
-    await press(page, '#passkey-submit')
-    await page.locator('#passkey-problem:not([hidden])').waitFor()
+    await page.goto('/account/passkeys/add')
+    await press(page, '#passkey-submit', '#passkey-problem:not([hidden])')
     expect(await page.innerText('#passkey-problem')).to.include('already has a passkey')
 
-    await page.context().clearCookies()
-    await page.goto(`${url}/account`)
-    await page.waitForURL(`${url}/account`)
+    await openSignedOut()
+    await page.waitForURL('/account')
     expect(await page.innerText('nav.area')).to.include('Sam Student')
 
-    await page.context().clearCookies()
     await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined')
-    await page.goto(`${url}/account`)
+    await openSignedOut()
     await page.locator('#passkey:not([hidden])').waitFor()
     await press(page, '#passkey-submit')
-    await page.waitForURL(`${url}/account`)
+    await page.waitForURL('/account')
 
-    await page.context().clearCookies()
     await forget()
-    await page.goto(`${url}/account`)
+    await openSignedOut()
     await page.locator('#passkey:not([hidden])').waitFor()
-    await press(page, '#passkey-submit')
-    await page.locator('#passkey-problem:not([hidden])').waitFor()
+    await press(page, '#passkey-submit', '#passkey-problem:not([hidden])')
     expect(await page.innerText('#passkey-problem')).to.include('sign in another way')
     await look(page, 'sign-in-problem')
     await signInAs(page, sam)
-    await page.waitForURL(`${url}/account`)
+    await page.waitForURL('/account')
     expect(complaints).to.deep.equal([])
   })
 
@@ -75,9 +72,8 @@ describe('passkeys in a browser', () => {
     const { page, complaints } = await openWithAuthenticator()
     const { url, kysely } = service()
     await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined')
-    await signInAt(page, `${url}/account/passkeys/add`, noor, '#passkey:not([hidden])')
-    await press(page, '#passkey-submit')
-    await page.locator('#done').waitFor()
+    await signInAt(page, '/account/passkeys/add', noor, '#passkey:not([hidden])')
+    await press(page, '#passkey-submit', '#done')
     await page.context().clearCookies()
 
     const demand = authorizeUrl(url, { acr_values: 'urn:gatehouse:mfa' }).href
@@ -93,8 +89,7 @@ describe('passkeys in a browser', () => {
     await signInAs(page, noor, '#second-step-page #passkey:not([hidden])')
     expect(await page.locator('#passkey-unsupported').count()).to.equal(0)
     await look(page, 'second-step-passkey')
-    await press(page, '#passkey-submit')
-    await page.locator('#consent-page').waitFor()
+    await press(page, '#passkey-submit', '#consent-page')
 
     const totp = { person_id: 'per_noor', sealed_secret: '', confirmed_at: 1, last_step: 0 }
     await insert(kysely, 'totp', totp)
@@ -103,14 +98,12 @@ describe('passkeys in a browser', () => {
     await page.fill('#code', '000000')
     await page.keyboard.press('Enter')
     await look(page, 'second-step-problem', '#login-problem')
-    await press(page, '#passkey-submit')
-    await page.locator('#consent-page').waitFor()
+    await press(page, '#passkey-submit', '#consent-page')
     expect(complaints.filter((text) => !text.includes('401'))).to.deep.equal([])
   })
 
   it('are not mentioned where scripts do not run', async () => {
-    const { page } = await open({ javaScriptEnabled: false })
-    await page.goto(`${service().url}/account/passkeys/add`)
+    const { page } = await open({ javaScriptEnabled: false, at: '/account/passkeys/add' })
     expect(await page.locator('#passkey-submit').isVisible()).to.equal(false)
     await signInAs(page, sam)
     expect(await page.innerText('#passkey-unsupported')).to.include('JavaScript')

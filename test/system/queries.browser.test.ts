@@ -1,16 +1,16 @@
 import type { Page } from 'playwright-core'
 
-import { overflows, sharedBrowser, signInAt, violations } from '../support/browser.ts'
+import { overflows, sharedBrowser, violations } from '../support/browser.ts'
 import { marco, olivia, sam } from '../support/gatehouse.ts'
 import { sharedService } from '../support/storages.ts'
 
 describe('the query pages in a browser', () => {
   const service = sharedService()
-  const open = sharedBrowser()
+  const open = sharedBrowser(service)
 
-  async function openQueries(path: string, person: typeof sam, javaScriptEnabled = true) {
-    const opened = await open({ javaScriptEnabled, viewport: { width: 1200, height: 900 } })
-    await signInAt(opened.page, service().url + path, person, '#query-page')
+  async function openQueries(at: string, as: typeof sam, javaScriptEnabled = true) {
+    const viewport = { width: 1200, height: 900 }
+    const opened = await open({ javaScriptEnabled, viewport, at, as, shows: '#query-page' })
     if (javaScriptEnabled) await openEditor(opened.page)
     return opened
   }
@@ -61,13 +61,13 @@ describe('the query pages in a browser', () => {
       ['/admin/open-kitchen/queries', false],
       ['/account/queries?site=northlight', true],
     ] as const) {
-      await page.goto(service().url + path)
+      await page.goto(path)
       await openEditor(page)
       const text = (await shown.innerText()).replace(/[\s\u200b\d]/g, '')
       expect(text.includes('{viewer{id}}'), path).to.equal(isKept)
     }
     expect(await kept()).to.be.greaterThan(0)
-    await page.goto(`${service().url}/account`)
+    await page.goto('/account')
     await page.getByRole('button', { name: 'Sign out' }).click()
     await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
     expect(await kept()).to.equal(0)

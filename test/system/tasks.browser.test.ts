@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 
-import { sharedBrowser, signInAt } from '../support/browser.ts'
+import { sharedBrowser } from '../support/browser.ts'
 import { authorizeUrl, obtainTokens } from '../support/client.ts'
 import { insert } from '../support/database.ts'
 import { png } from '../support/files.ts'
@@ -15,12 +15,14 @@ type Press = (what: string | RegExp | Locator) => Promise<void>
 
 describe('an owner, on a phone without scripts', () => {
   const service = sharedService()
-  const open = sharedBrowser()
+  const open = sharedBrowser(service)
 
   /** Signs in at the home page of the site, and does the task in at most six clicks, including clicks in the menu. */
   async function inSixClicks(task: (page: Page, press: Press) => Promise<unknown>) {
-    const { page } = await open({ viewport: { width: 360, height: 740 }, javaScriptEnabled: false })
-    await signInAt(page, `${service().url}/admin`, olivia, '#admin-page')
+    const { page } = await open({
+      ...{ viewport: { width: 360, height: 740 }, javaScriptEnabled: false },
+      ...{ at: '/admin', as: olivia, shows: '#admin-page' },
+    })
     let clicks = 0
     const click = async (target: Locator) => {
       await target.click()
@@ -28,12 +30,12 @@ describe('an owner, on a phone without scripts', () => {
     }
     await task(page, async (what) => {
       if (typeof what === 'object' && 'click' in what) return await click(what)
-      const named = page.locator('main').getByRole('link', { name: what, exact: true })
-      const button = page.locator('main').getByRole('button', { name: what, exact: true })
-      const found = named.or(button).first()
+      const exactly = { name: what, exact: true }
+      const main = page.locator('main')
+      const found = main.getByRole('link', exactly).or(main.getByRole('button', exactly)).first()
       if ((await found.count()) > 0) return await click(found)
       await click(page.getByRole('button', { name: 'Menu' }))
-      await click(page.locator('#menu').getByRole('link', { name: what, exact: true }))
+      await click(page.locator('#menu').getByRole('link', exactly))
     })
     expect(clicks).to.be.at.most(CLICKS_MAX)
   }
@@ -44,8 +46,7 @@ describe('an owner, on a phone without scripts', () => {
       await press(page.locator('li', { hasText: 'Claude' }).first().getByRole('button'))
       await page.getByText('The assistant was added.').waitFor()
     })
-    const { page } = await open()
-    await page.goto(`${service().url}/connect/northlight`)
+    const { page } = await open({ at: '/connect/northlight' })
     await page.locator('summary', { hasText: 'Claude' }).waitFor()
   })
 
@@ -70,7 +71,7 @@ describe('an owner, on a phone without scripts', () => {
       await press('Save roles')
       await page.getByText('The roles were saved.').waitFor()
     })
-    await signInAt((await open()).page, `${service().url}/admin`, noor, '#admin-page')
+    await open({ at: '/admin', as: noor, shows: '#admin-page' })
   })
 
   it('puts the logo of the school on the sign-in page', async () => {
@@ -83,8 +84,7 @@ describe('an owner, on a phone without scripts', () => {
       await press('Save')
       await page.getByText('Saved.').waitFor()
     })
-    const { page } = await open()
-    await page.goto(authorizeUrl(service().url).href)
+    const { page } = await open({ at: authorizeUrl(service().url).href })
     await page.getByRole('img', { name: 'Northlight Academy' }).waitFor()
   })
 

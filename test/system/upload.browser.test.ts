@@ -1,23 +1,24 @@
-import { createServer } from 'node:http'
-
 import { startOperator } from '../support/admin-api.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { pdf } from '../support/files.ts'
-import { startService } from '../support/gatehouse.ts'
-import { listen } from '../support/listen.ts'
+import { serve } from '../support/serve.ts'
+import { sharedService } from '../support/storages.ts'
 
 const MEGABYTE = 1_048_576
 
 describe('an upload link in a browser', () => {
-  const open = sharedBrowser()
+  const service = sharedService()
+  const open = sharedBrowser(service)
+  const requestUpload = async () => {
+    const { value } = await startOperator(service())
+    const { url } = await value('mutation { requestUpload { url } }')
+    return { value, url }
+  }
 
   it('takes the second file after the first was too large, without scripts [462]', async () => {
-    await using running = await startService()
-    const { value } = await startOperator(running)
-    const { url } = await value('mutation { requestUpload { url } }')
+    const { value, url } = await requestUpload()
     const viewport = { width: 360, height: 640 }
-    const { page } = await open({ javaScriptEnabled: false, viewport, locale: 'ja' })
-    await page.goto(url)
+    const { page } = await open({ javaScriptEnabled: false, viewport, locale: 'ja', at: url })
     const send = async (name: string, buffer: Buffer) => {
       await page.setInputFiles('#file', { name, mimeType: 'application/pdf', buffer })
       await page.click('#upload')
@@ -35,12 +36,9 @@ describe('an upload link in a browser', () => {
   })
 
   it('takes a file that a page of another origin sends with PUT, and shows it nothing else (design 28)', async () => {
-    await using running = await startService()
-    const { value } = await startOperator(running)
-    const { url } = await value('mutation { requestUpload { url } }')
-    await using host = await listen(createServer((_request, response) => response.end('a host')))
-    const { page } = await open()
-    await page.goto(host.url)
+    const { value, url } = await requestUpload()
+    await using host = await serve((_request, response) => response.end('a host'))
+    const { page } = await open({ at: host.url })
     const send = async (to: string, method: string, credentials: 'omit' | 'include' = 'omit') =>
       await page.evaluate(
         async ([address, verb, sent, text]) => {
