@@ -1,14 +1,13 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { type RequestOptions, request } from 'node:https'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK } from 'jose'
 import type { Page } from 'playwright-core'
 
+import { ask, askService } from '../../conformance/ask.ts'
 import { makeCertificate } from '../../conformance/certificate.ts'
 import {
   type Command,
@@ -81,8 +80,8 @@ describe('npm run conformance -- plan', () => {
   })
 
   it('prints the plan, and the JSON alone for a file', async () => {
-    const clients = [basic.client, basic.client2, basic.client_secret_post]
-    const ids = clients.map((each) => each?.client_id)
+    const { client, client2, client_secret_post: byPost } = basic
+    const ids = [client, client2, byPost].map((each) => each?.client_id)
     expect(ids).to.deep.equal(['oidf-1', 'oidf-2', 'oidf-post'])
     const { code, stdout } = await runConformance('plan basic')
     expect(code).to.equal(0)
@@ -171,15 +170,16 @@ describe('npm run conformance -- serve', () => {
     const { baseUrl } = served()
     const configuration = configurationHere()
     const page = await openPage()
+    const stateOf = () => new URL(page.url()).searchParams.get('state')
     await visit(page, authorize(), configuration.browser)
-    expect(new URL(page.url()).searchParams.get('state')).to.equal('the-state')
+    expect(stateOf()).to.equal('the-state')
     const query = new URLSearchParams({
       client_id: configuration.client.client_id,
       post_logout_redirect_uri: `${suite().url}/test/a/gatehouse/post_logout_redirect`,
       state: 'b-state',
     })
     await visit(page, `${baseUrl}/oauth/logout?${query}`, configuration.browser)
-    expect(new URL(page.url()).searchParams.get('state')).to.equal('b-state')
+    expect(stateOf()).to.equal('b-state')
 
     await visit(page, authorize(), configuration.browser)
     const noParams = configuration.override['oidcc-rp-initiated-logout-no-params']
@@ -198,42 +198,35 @@ describe('npm run conformance -- serve', () => {
   })
 
   it('fits only the plans that need no further protocols', async () => {
-    const { baseUrl, folder } = served()
-    await demandFit('logout', { baseUrl, folder })
-    for (const plan of ['backchannel', 'fapi2', 'all-keys'] as const) {
-      expect(await demandFit(plan, { baseUrl, folder }).catch(String))
+    await demandFit('logout', served())
+    for (const plan of ['backchannel', 'fapi2', 'all-keys'] as const)
+      expect(await demandFit(plan, served()).catch(String))
         .to.include(`serve --for ${plan}`)
         .and.match(/must be o(n|ff)/)
-    }
   })
 
   it('publishes a further key after a rotation', async () => {
-    const { baseUrl, folder } = served()
     const kids = async () => {
-      const { keys } = await askJson(`${baseUrl}/api/oauth/jwks`, served())
-      return (keys as { kid: string }[]).map(({ kid }) => kid)
+      const { keys } = (await askService(served(), '/api/oauth/jwks')) as {
+        keys: KeyClient['jwks']['keys']
+      }
+      return keys.map(({ kid }) => kid)
     }
     const before = await kids()
     const lines: string[] = []
     const say = (line: string) => lines.push(line)
-    await rotateServedKeys({ baseUrl, suiteBaseUrl: suite().url, folder, say })
+    await rotateServedKeys({ ...served(), suiteBaseUrl: suite().url, say })
     const after = await kids()
-    expect(after).to.include.members(before)
-    expect(after).to.have.length.above(before.length)
+    expect(after).to.include.members(before).and.have.length.above(before.length)
     expect(lines.join()).to.include('rotated')
   })
 })
 
 describe('npm run conformance -- serve --for', () => {
-  type Use = (served: ServedOverHttps, suite: SuiteServer, metadata: Metadata) => Promise<void>
+  const discover = async (served: ServedOverHttps) =>
+    (await askService(served, '/.well-known/openid-configuration')) as Record<string, unknown>
 
-  /** Starts a stub of the suite and a service of `kind`, and runs `use` with both. */
-  async function withService(kind: ServiceKind, use: Use) {
-    await using suite = await startSuite()
-    await using served = await serveFor(suite, kind)
-    const metadata = await askJson(`${served.baseUrl}/.well-known/openid-configuration`, served)
-    await use(served, suite, metadata)
-  }
+  type Sent = { readonly address: unknown; readonly fields: Readonly<Record<string, string>> }
 
   /** Sends a form with the assertion of a client, as the suite does. */
   async function sendAs({ client_id, jwks }: KeyClient, served: ServedOverHttps, to: Sent) {
@@ -242,49 +235,59 @@ describe('npm run conformance -- serve --for', () => {
     const signing = { privateKey: (await importJWK(key)) as CryptoKey, alg, kid }
     const claims = { iss: client_id, sub: client_id }
     const assertion = await signAssertion(signing, served.baseUrl, claims)
-    const form = encode({ ...to.fields, ...byAssertion(assertion), client_id })
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
-    return await askJson(String(to.address), served, { method: 'POST', headers }, `${form}`)
+    const { content } = await ask(new URL(String(to.address)), {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: String(encode({ ...to.fields, ...byAssertion(assertion), client_id })),
+      ca: readCertificate(served.folder) ?? '',
+      timeoutMs: 10_000,
+    })
+    return JSON.parse(String(content))
   }
 
   it('fapi2: enables what FAPI 2.0 needs, and two applications whose keys the plan has', async () => {
-    await withService('fapi2', async (served, suite, metadata) => {
-      expect(metadata).to.include.keys('dpop_signing_alg_values_supported')
-      expect(metadata['backchannel_logout_supported'] ?? false).to.equal(false)
-      expect(metadata['token_endpoint_auth_methods_supported']).to.include('private_key_jwt')
-      expect(metadata['claims_supported']).to.not.include('address')
-      const { baseUrl, folder } = served
-      await demandFit('fapi2-id2', { baseUrl, folder })
-      const here = aboutServed(served, suite)
-      expect(() => configurationOf('fapi2', here)).to.throw(/needs --data: .*serve --for fapi2/)
-      const fapi = configurationOf('fapi2', { ...here, keyClients: readKeyClients(folder) })
-      expect(fapi.resource?.resourceUrl).to.equal(metadata['userinfo_endpoint'])
-      const callback = `${suite.url}/test/a/${settings.alias}/callback`
-      const addresses = { client: callback, client2: `${callback}?dummy1=lorem&dummy2=ipsum` }
-      for (const place of ['client', 'client2'] as const) {
-        const client = fapi[place] as KeyClient
-        const fields = {
-          ...{ response_type: 'code', scope: client.scope ?? '', redirect_uri: addresses[place] },
-          ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
-        }
-        const address = metadata['pushed_authorization_request_endpoint']
-        const pushed = await sendAs(client, served, { address, fields })
-        expect(pushed['request_uri'], JSON.stringify(pushed)).to.be.a('string')
+    await using suite = await startSuite()
+    await using served = await serveFor(suite, 'fapi2')
+    const metadata = await discover(served)
+    expect(metadata).to.include.keys('dpop_signing_alg_values_supported')
+    expect(metadata['backchannel_logout_supported'] ?? false).to.equal(false)
+    expect(metadata['token_endpoint_auth_methods_supported']).to.include('private_key_jwt')
+    expect(metadata['claims_supported']).to.not.include('address')
+    await demandFit('fapi2-id2', served)
+    const here = aboutServed(served, suite)
+    expect(() => configurationOf('fapi2', here)).to.throw(/needs --data: .*serve --for fapi2/)
+    const fapi = configurationOf('fapi2', { ...here, keyClients: readKeyClients(served.folder) })
+    expect(fapi.resource?.resourceUrl).to.equal(metadata['userinfo_endpoint'])
+    const callback = `${suite.url}/test/a/${settings.alias}/callback`
+    const addresses = { client: callback, client2: `${callback}?dummy1=lorem&dummy2=ipsum` }
+    for (const place of ['client', 'client2'] as const) {
+      const client = fapi[place] as KeyClient
+      const fields = {
+        ...{ response_type: 'code', scope: client.scope ?? '', redirect_uri: addresses[place] },
+        ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
       }
-    })
+      const address = metadata['pushed_authorization_request_endpoint']
+      const pushed = await sendAs(client, served, { address, fields })
+      expect(pushed['request_uri'], JSON.stringify(pushed)).to.be.a('string')
+    }
   })
 
   it('all-keys: has clients of the profile that authenticate with their keys', async () => {
-    await withService('keys', async (served, suite, metadata) => {
-      await demandFit('all-keys', { baseUrl: served.baseUrl, folder: served.folder })
-      const fields = { grant_type: 'authorization_code', code: 'x', redirect_uri: suite.url }
-      for (const client of readKeyClients(served.folder) ?? []) {
-        const to = { address: metadata['token_endpoint'], fields }
-        expect((await sendAs(client, served, to))['error']).to.equal('invalid_grant')
-        const forged = { ...client, jwks: (await otherKeys(client)).jwks }
-        expect((await sendAs(forged, served, to))['error']).to.equal('invalid_client')
-      }
-    })
+    await using suite = await startSuite()
+    await using served = await serveFor(suite, 'keys')
+    await demandFit('all-keys', served)
+    const { token_endpoint: address } = await discover(served)
+    const fields = { grant_type: 'authorization_code', code: 'x', redirect_uri: suite.url }
+    const errorFor = async (client: KeyClient) =>
+      (await sendAs(client, served, { address, fields }))['error']
+    for (const client of readKeyClients(served.folder) ?? []) {
+      expect(await errorFor(client)).to.equal('invalid_grant')
+      // A new key with the same algorithm and `kid`.
+      const [{ alg = '', kid = '' } = {}] = client.jwks.keys
+      const { privateKey } = await generateKeyPair(alg, { extractable: true })
+      const keys = [{ ...(await exportJWK(privateKey)), alg, kid }]
+      expect(await errorFor({ ...client, jwks: { keys } })).to.equal('invalid_client')
+    }
   })
 
   it('registers sign-out addresses for the back-channel plan only', async () => {
@@ -323,22 +326,10 @@ async function serveFor(suite: SuiteServer, kind: ServiceKind = 'plain') {
 }
 
 const aboutServed = ({ baseUrl }: ServedOverHttps, { url: suiteBaseUrl }: SuiteServer) => ({
-  ...{ ...about, baseUrl, settings: { ...settings, suiteBaseUrl } },
+  ...about,
+  baseUrl,
+  settings: { ...settings, suiteBaseUrl },
 })
-
-type Metadata = Readonly<Record<string, unknown>>
-
-interface Sent {
-  readonly address: unknown
-  readonly fields: Readonly<Record<string, string>>
-}
-
-/** Returns the client with a new key, which has the same algorithm and `kid`. */
-async function otherKeys(client: KeyClient): Promise<KeyClient> {
-  const [{ alg = '', kid = '' } = {}] = client.jwks.keys
-  const { privateKey } = await generateKeyPair(alg, { extractable: true })
-  return { ...client, jwks: { keys: [{ ...(await exportJWK(privateKey)), alg, kid }] } }
-}
 
 describe('npm run conformance -- plan --suite', () => {
   const run = async (
@@ -502,19 +493,4 @@ async function perform(page: Page, [what, by, id, value, pattern]: Command): Pro
 function fits(pattern: string, url: string): boolean {
   const parts = pattern.split('*').map((part) => part.replaceAll(/[.?+^$()[\]{}|\\]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`).test(url)
-}
-
-async function askJson(
-  url: string,
-  { folder }: ServedOverHttps,
-  options: RequestOptions = {},
-  body = '',
-): Promise<Record<string, unknown>> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>()
-  request(url, { ...options, ca: readCertificate(folder) }, (answer) => {
-    text(answer).then(resolve, reject)
-  })
-    .once('error', reject)
-    .end(body)
-  return JSON.parse(await promise)
 }
