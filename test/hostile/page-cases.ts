@@ -50,10 +50,9 @@ const formRows = forms.flatMap(([what, path, fields], at) =>
   numbered(
     { first: 3000 + 10 * at, attack: (how) => [`form ${how}`, what] },
     answered('page 403 invalid_request; nothing is changed', ways),
-    async (world, [tokenOf, headers]) => {
+    async (world, [tokenOf, headers = {}]) => {
       const body = encode({ ...fields, ...(await tokenOf(world)) })
-      const init = { method: 'POST', body, headers: { ...headers } }
-      return await (await operator(world)).open(path, init)
+      return await (await operator(world)).open(path, { method: 'POST', body, headers })
     },
   ),
 )
@@ -234,8 +233,7 @@ const stranger: Row = [
   'page 200',
   async (world) => {
     const { url, running } = world
-    const strange = ['june@openkitchen.example', 'nobody@openkitchen.example']
-    for (const login of [...strange, noor.login]) {
+    for (const login of [june.login, 'nobody@openkitchen.example', noor.login]) {
       const failed = makeHeadlessPerson({ login, password: 'wrong' })
       await failed.authorize(authorizeUrl(url), notes.redirectUri).catch(() => {})
     }

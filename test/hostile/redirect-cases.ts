@@ -45,14 +45,14 @@ function host(change: (host: string) => string) {
 
 const { client_id, redirect_uri: portalUri } = asPortal
 
-/** A client for each kind of callback: web, platform and loopback. */
-const kinds: readonly (readonly [kind: string, first: number, client: Fields, uri: string])[] = [
-  ['of a confidential web application', 1000, { client_id }, portalUri],
-  ['of a platform', 1100, { client_id: asClaude.client_id }, asClaude.redirect_uri],
-  ['of a native application', 1200, {}, 'http://127.0.0.1:4711/callback'],
-]
-
-const rows = kinds.flatMap(([kind, first, client, uri]) =>
+/** Each spelling for each kind of callback: web, platform and loopback. */
+const rows = (
+  [
+    ['of a confidential web application', 1000, { client_id }, portalUri],
+    ['of a platform', 1100, { client_id: asClaude.client_id }, asClaude.redirect_uri],
+    ['of a native application', 1200, {}, 'http://127.0.0.1:4711/callback'],
+  ] as const
+).flatMap(([kind, first, client, uri]) =>
   spellings.flatMap(([what, respell], position): Row[] => {
     const redirect_uri = respell(new URL(uri))
     // Skip a spelling that changes nothing, such as digits in upper case.
@@ -115,14 +115,14 @@ const otherRows: readonly Row[] = [
 ]
 
 /** Values of client_id for which no metadata document is fetched. test/metadata-document.test.ts has further values. */
-const documents: readonly (readonly [number: number, what: string, address: string])[] = [
-  [1401, 'of a host that is not allowed', 'https://evil.example/client.json'],
-  [1403, 'of a host with an allowed one as suffix', 'https://evilclaude.ai/client.json'],
-  [1412, 'of the loopback address (CVE-2024-49753)', 'https://127.0.0.1/client.json'],
-  [1419, 'with scheme data:', 'data:application/json,{}'],
-]
-
-const documentRows = documents.map(([number, what, client_id]) =>
+const documentRows = (
+  [
+    [1401, 'of a host that is not allowed', 'https://evil.example/client.json'],
+    [1403, 'of a host with an allowed one as suffix', 'https://evilclaude.ai/client.json'],
+    [1412, 'of the loopback address (CVE-2024-49753)', 'https://127.0.0.1/client.json'],
+    [1419, 'with scheme data:', 'data:application/json,{}'],
+  ] as const
+).map(([number, what, client_id]) =>
   row(
     number,
     `client_id of a metadata document ${what}`,

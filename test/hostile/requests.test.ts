@@ -4,17 +4,13 @@ import { addressOf, enginePages, pages, paths } from '../../src/platform/http/pa
 import { authorizeUrl } from '../support/client.ts'
 import { everyPattern, someAddress } from '../support/every-address.ts'
 import { olivia } from '../support/gatehouse.ts'
+import { postRaw } from '../support/mcp.ts'
 import { makePagePerson } from '../support/page-person.ts'
 import { forEachDatabase, sharedService } from '../support/storages.ts'
-import { send, sendBytes } from '../support/wire.ts'
+import { encode, get, send, sendBytes } from '../support/wire.ts'
 
 /** Every path of the service, except those that forward bodies to the platform. */
 const ours = everyPattern.map(someAddress).filter((address) => !address.startsWith('/admin/api/'))
-
-const bodies: readonly (readonly [type: string, body: string])[] = [
-  ['application/x-www-form-urlencoded', 'a=b'],
-  ['application/json', '{"query":"{ __typename }"}'],
-]
 
 // [RFC 9110 §15.5.16]
 describe('a compressed body', () => {
@@ -23,12 +19,15 @@ describe('a compressed body', () => {
   for (const encoding of ['gzip', 'deflate', 'br', 'zstd', 'x', 'gzip, gzip', '*', 'Identity, x']) {
     it(`is refused at every address before it is read: ${encoding}`, async () => {
       for (const path of ours) {
-        for (const [type, body] of bodies) {
-          for (const sent of [body, gzipSync(body).toString('latin1')]) {
+        for (const [type, plain] of [
+          ['application/x-www-form-urlencoded', 'a=b'],
+          ['application/json', '{"query":"{ __typename }"}'],
+        ] as const) {
+          for (const body of [plain, gzipSync(plain).toString('latin1')]) {
             const headers = ['Content-Type', type, 'Content-Encoding', encoding]
-            const answer = await send(service().url, { method: 'POST', path, headers, body: sent })
-            expect(answer.status, path).to.equal(415)
-            expect(answer.headers.get('accept-encoding'), path).to.equal('identity')
+            const answer = await send(service().url, { method: 'POST', path, headers, body })
+            const seen = [answer.status, answer.headers.get('accept-encoding')]
+            expect(seen, path).to.deep.equal([415, 'identity'])
           }
         }
       }
@@ -36,11 +35,10 @@ describe('a compressed body', () => {
   }
 
   it('is accepted with the encoding identity', async () => {
+    const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
     for (const encoding of ['identity', 'Identity']) {
-      const headers = ['Content-Type', 'application/json', 'Content-Encoding', encoding]
-      const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}'
-      const asked = { method: 'POST', path: paths.mcp, headers, body }
-      expect((await send(service().url, asked)).status).to.equal(200)
+      const { status } = await postRaw(service().url, ping, { 'content-encoding': encoding })
+      expect(status, encoding).to.equal(200)
     }
   })
 })
@@ -49,36 +47,31 @@ describe('a compressed body', () => {
 describe('a connection after a body that is too large', () => {
   const service = sharedService()
 
-  /** Sends this number of bytes of an endless body. Returns everything that the service sends, and the duration. */
-  async function sendChunks(path: string, type: string, bytes: number) {
-    const { host } = new URL(service().url)
-    const startedAt = performance.now()
-    const head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${type}\r\n`
-    const chunks = `2710\r\n${'x'.repeat(10_000)}\r\n`.repeat(bytes / 10_000)
-    const sent = `${head}Transfer-Encoding: chunked\r\n\r\n${chunks}`
-    return { received: await sendBytes(service().url, sent), ms: performance.now() - startedAt }
-  }
-
   const form = 'application/x-www-form-urlencoded'
   for (const [path, type, status] of [
-    [paths.authorization, form, /413/],
-    [paths.endSession, form, /413/],
-    [addressOf(pages.login, { uid: 'x' }), form, /413/],
-    [paths.userinfo, form, /413/],
-    [paths.introspection, form, /413/],
-    [paths.registration, 'application/json', /413/],
-    [paths.mcp, 'application/json', /413/],
+    [paths.authorization, form, '413'],
+    [paths.endSession, form, '413'],
+    [addressOf(pages.login, { uid: 'x' }), form, '413'],
+    [paths.userinfo, form, '413'],
+    [paths.introspection, form, '413'],
+    [paths.registration, 'application/json', '413'],
+    [paths.mcp, 'application/json', '413'],
     // The engine responds with 400.
-    [paths.token, form, /4\d\d/],
-    [paths.revocation, form, /4\d\d/],
-    [enginePages.confirmSignOut, form, /4\d\d/],
+    [paths.token, form, '4\\d\\d'],
+    [paths.revocation, form, '4\\d\\d'],
+    [enginePages.confirmSignOut, form, '4\\d\\d'],
   ] as const) {
     it(`is closed after the complete response of ${path}`, async () => {
-      const { received, ms } = await sendChunks(path, type, 1_600_000)
-      expect(received).to.match(/^HTTP\/1\.1 \d+/)
-      expect(received.split(' ')[1]).to.match(status)
+      const { host } = new URL(service().url)
+      const head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: ${type}\r\n`
+      // The first 1.6 MB of an endless body.
+      const chunks = `2710\r\n${'x'.repeat(10_000)}\r\n`.repeat(160)
+      const sent = `${head}Transfer-Encoding: chunked\r\n\r\n${chunks}`
+      const startedAt = performance.now()
+      const received = await sendBytes(service().url, sent)
+      expect(performance.now() - startedAt).to.be.below(2000)
+      expect(received).to.match(new RegExp(`^HTTP/1\\.1 ${status} `))
       expect(received.toLowerCase()).to.include('connection: close')
-      expect(ms).to.be.below(2000)
     })
   }
 
@@ -100,22 +93,29 @@ forEachDatabase('invalid text', (start) => {
   const service = sharedService(undefined, start)
 
   it('is refused in the path of every page and endpoint', async () => {
-    for (const path of brokenTexts.flatMap(brokenPaths)) {
-      for (const method of ['GET', 'POST']) {
-        const { status } = await send(service().url, { method, path })
-        expect(status, `${method} ${path}`).to.be.below(500).and.not.equal(200)
+    for (const pattern of [...Object.values(paths), ...Object.values(pages)]) {
+      // A pattern without parameters gets the text at its end.
+      const open = pattern.includes(':') ? pattern : `${pattern}/:text`
+      for (const broken of brokenTexts) {
+        const path = open.replaceAll(/:\w+/g, broken)
+        for (const method of ['GET', 'POST']) {
+          const { status } = await send(service().url, { method, path })
+          expect(status, `${method} ${path}`).to.be.below(500).and.not.equal(200)
+        }
       }
     }
   })
 
   it('is refused or finds nothing in every parameter of an authorization request', async () => {
-    const names = [...authorizeUrl(service().url).searchParams.keys()]
-    const others = ['login_hint', 'claims', 'prompt', 'ui_locales', 'acr_values', 'id_token_hint']
-    for (const name of [...names, ...others, 'request_uri', 'request', 'response_mode', 'nonce']) {
+    for (const name of [
+      ...authorizeUrl(service().url).searchParams.keys(),
+      ...['login_hint', 'claims', 'prompt', 'ui_locales', 'acr_values', 'id_token_hint'],
+      ...['request_uri', 'request', 'response_mode', 'nonce'],
+    ]) {
+      const address = authorizeUrl(service().url, { [name]: undefined })
       for (const broken of brokenTexts) {
-        const address = authorizeUrl(service().url, { [name]: undefined })
-        const path = `${address.pathname}${address.search}&${name}=${broken}`
-        expect((await send(service().url, { path })).status, path).to.be.below(500)
+        const { status } = await get(`${address}&${name}=${broken}`)
+        expect(status, `${name}=${broken}`).to.be.below(500)
       }
     }
   })
@@ -126,11 +126,11 @@ forEachDatabase('invalid text', (start) => {
     // A session has one CSRF token, which is valid in all forms.
     const csrf = await person.csrf()
     expect(csrf).to.not.equal('')
+    const parameters = ['after', 'client', 'name', 'q', 'search']
     const fields = ['name', 'client', 'grant', 'redirectUris', 'scopes', 'site', 'id', 'reviewed']
     for (const path of Object.values(pages).map(someAddress)) {
       for (const broken of ['%00', 'a%00', '%ED%A0%80', '%C0%80']) {
-        const names = ['after', 'client', 'name', 'q', 'search']
-        const asked = `${path}?${names.map((name) => `${name}=${broken}`).join('&')}`
+        const asked = `${path}?${parameters.map((name) => `${name}=${broken}`).join('&')}`
         const { status } = await person.open(asked)
         expect(status, asked).to.be.below(500)
         if (broken.includes('%00')) expect(status, asked).to.be.within(400, 404)
@@ -141,8 +141,7 @@ forEachDatabase('invalid text', (start) => {
     const forms = Object.values(pages).filter((pattern) => !ending.includes(pattern))
     for (const path of forms.map(someAddress)) {
       for (const broken of ['\0', 'a\0b', '\ud800']) {
-        const body = new URLSearchParams(fields.map((name) => [name, broken] as [string, string]))
-        body.set('csrf', csrf)
+        const body = encode({ ...Object.fromEntries(fields.map((name) => [name, broken])), csrf })
         const { status } = await person.open(path, { method: 'POST', body })
         expect(status, path).to.be.below(500)
       }
@@ -150,26 +149,18 @@ forEachDatabase('invalid text', (start) => {
   })
 })
 
-/** Returns every path with the text in place of its parameters, or at the end if it has none. */
-function brokenPaths(broken: string): string[] {
-  return [...Object.values(paths), ...Object.values(pages)].map((pattern) =>
-    pattern.includes(':') ? pattern.replaceAll(/:\w+/g, broken) : `${pattern}/${broken}`,
-  )
-}
-
 describe('at every path for programs', () => {
   const service = sharedService()
   const addresses = Object.values(paths).map(someAddress)
-  const forPeople: readonly string[] = [paths.authorization, paths.endSession]
   const each = (methods: readonly string[], given: readonly string[]) =>
     given.flatMap((path) => methods.map((method) => ({ method, path })))
 
   // [RFC 6749 §5.2; Errors 1]
   it('an error is JSON, although clients of Java accept HTML by default', async () => {
     const headers = ['Accept', 'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2']
-    const forPrograms = addresses.filter((path) => !forPeople.includes(path))
-    const given = [...forPrograms, '/mcp/admin/change/courses']
-    for (const request of each(['GET', 'POST', 'PUT'], given)) {
+    const forPeople: readonly string[] = [paths.authorization, paths.endSession]
+    const given = addresses.filter((path) => !forPeople.includes(path))
+    for (const request of each(['GET', 'POST', 'PUT'], [...given, '/mcp/admin/change/courses'])) {
       const answer = await send(service().url, { ...request, headers })
       if (answer.status < 400) continue
       const said = `${request.method} ${request.path} ${answer.status}`

@@ -7,7 +7,7 @@ import { answered, numbered, tableOf } from './case.ts'
 import { altered, type Held, type World } from './world.ts'
 
 /** An endpoint that accepts access tokens, and the body of a valid request. */
-type Place = readonly [first: number, at: string, path: string, body?: string]
+type Place = readonly [first: number, at: string, path: string, body?: string, type?: string]
 
 const toolsList = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'
 const userinfo: Place = [2000, 'UserInfo', paths.userinfo]
@@ -16,18 +16,13 @@ const adminApi: Place = [2060, 'the Admin API', paths.adminGraphql, '{"query":"{
 const mcp: Place = [2090, '/mcp', paths.mcp, toolsList]
 const mcpMember: Place = [2120, '/mcp/member', paths.mcpMember, toolsList]
 const mcpAdmin: Place = [2150, '/mcp/admin', paths.mcpAdmin, toolsList]
-const upload: Place = [2180, 'the file upload', paths.adminFiles, 'x']
+const upload: Place = [2180, 'the file upload', paths.adminFiles, 'x', 'image/png']
 const places = [userinfo, memberApi, adminApi, mcp, mcpMember, mcpAdmin, upload]
 
-async function ask(
-  ...[{ url }, place, headers, query = '']: [World, Place, readonly string[], string?]
-) {
-  const [, , path, body] = place
-  if (body === undefined) return await send(url, { path: path + query, headers })
-  return await send(url, {
-    ...{ method: 'POST', path: path + query, body },
-    headers: ['Content-Type', place === upload ? 'image/png' : 'application/json', ...headers],
-  })
+async function ask({ url }: World, place: Place, headers: readonly string[], query = '') {
+  const [, , path, body, type = 'application/json'] = place
+  const target = { path: path + query, headers: ['Content-Type', type, ...headers] }
+  return await send(url, body === undefined ? target : { ...target, method: 'POST', body })
 }
 
 const unsigned = unsignedJwt({ sub: 'per_sam', scope: 'account:read', aud: 'x' })

@@ -1,5 +1,4 @@
 import { paths } from '../../src/platform/http/paths.ts'
-import type { Schema } from '../../src/platform/store/schema.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import {
   asClaude,
@@ -11,9 +10,11 @@ import {
   refresh,
   userinfo,
 } from '../support/client.ts'
+import { rowsOf } from '../support/database.ts'
 import { notes, olivia, portal, type RunningService, sam } from '../support/gatehouse.ts'
 import { operatorToken } from '../support/mcp.ts'
 import { makePagePerson, targetOf } from '../support/page-person.ts'
+import { cached } from '../support/shared.ts'
 import { type Answer, answerOf, type Fields, get, send } from '../support/wire.ts'
 
 /** The form of an honest client's code exchange, and the tokens that it received. */
@@ -35,6 +36,7 @@ const everyScope = 'openid profile email account:read account:write'
 export function makeWorld(running: RunningService) {
   const { url } = running
   const person = makeHeadlessPerson(sam)
+  /** The last code and tokens, for checks afterwards. */
   const last: { form?: Fields; held?: Held } = {}
 
   const code = async (client: 'notes' | 'portal' = 'notes', fields: Fields = {}) => {
@@ -54,31 +56,24 @@ export function makeWorld(running: RunningService) {
     return last.held
   }
 
-  const browsers = {
-    member: once(async () => await signedIn(url, sam)),
-    operator: once(async () => await signedIn(url, olivia)),
-  }
-
   return {
-    ...{ url, running },
-    /** The last code and tokens, for checks afterwards. */
-    last,
+    ...{ url, running, last },
     /** Returns the form that redeems a new code of the public client, or of the confidential one. */
     code,
     tokens,
     /** Returns shared tokens, which no case may end. */
-    shared: once(tokens),
+    shared: cached(async () => await tokens()),
     /** Returns a shared operator token, which no case may end. */
-    operator: once(async () => await operatorToken(url, 'courses:read members:read', olivia)),
+    operator: cached(async () => await operatorToken(url, 'courses:read members:read', olivia)),
     /** Returns a shared browser in which a member or an operator of Northlight is signed in to our own pages. */
-    browser: async (who: keyof typeof browsers) => await browsers[who](),
+    browser: cached(
+      async (who: 'member' | 'operator') => await signedIn(url, who === 'member' ? sam : olivia),
+    ),
     /** Returns as JSON what no attack may change: applications, secrets, features, ended grants and sign-outs. */
     async decided() {
       const { kysely } = running
-      const tables = ['oauth_application', 'client_secret', 'site_feature']
-      const rows = []
-      for (const table of tables as readonly (keyof Schema)[])
-        rows.push(await kysely.selectFrom(table).selectAll().execute())
+      const tables = ['oauth_application', 'client_secret', 'site_feature'] as const
+      const rows = await Array.fromAsync(tables, async (table) => await rowsOf(kysely, table))
       const ended = kysely.selectFrom('oauth_grant').select('id').where('ended_at', 'is not', null)
       const out = kysely.selectFrom('person').select(['id', 'signed_out_at'])
       const signedOut = await out.where('signed_out_at', 'is not', null).execute()
@@ -95,14 +90,6 @@ export function makeWorld(running: RunningService) {
       expect(status, 'the browser is not signed in').to.equal(303)
       return answer
     },
-  }
-}
-
-function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
-  let made: Promise<Value> | undefined
-  return () => {
-    made ??= make()
-    return made
   }
 }
 
