@@ -21,6 +21,7 @@ import { sharedService } from './support/storages.ts'
 import { type Answer, get } from './support/wire.ts'
 
 const [, forMembers, forOperators] = toolAddresses
+const forChanges = { path: pathForChanges(['courses', 'students']) }
 const memberScopes = `${MEMBER_READ} ${MEMBER_WRITE}`
 
 const readingScopes = toolScopes.filter((name) => findScope(name)?.access === 'read')
@@ -66,8 +67,10 @@ describe('the addresses of the tools that need a token', () => {
   for (const [{ path }, scopes] of [
     [forMembers, [MEMBER_READ, MEMBER_WRITE]],
     [forOperators, readingScopes],
+    [forChanges, [...readingScopes, 'courses:write', 'students:write']],
   ] as const) {
-    it(`${path} answers 401 to every request without a token [design 23]`, async () => {
+    // [RFC 9728 §3; MCP Authorization §Protected Resource Metadata Discovery Requirements]
+    it(`${path} answers 401 to every request without a token, and names the scopes of its tools in the challenge and in its metadata [design 23] [RFC 9728 §3.3]`, async () => {
       const { url } = running()
       for (const method of ['GET', 'HEAD', 'DELETE', 'POST']) {
         const { status, headers } = await fetch(url + path, { method })
@@ -76,13 +79,8 @@ describe('the addresses of the tools that need a token', () => {
       }
       for (const asked of ['initialize', 'tools/list', 'ping', 'server/discover'])
         expect((await send(url, asked, { path })).status, asked).to.equal(401)
-      expect((await callTool(url, 'get_service_info', { path })).status).to.equal(401)
-    })
-
-    // [RFC 9728 §3; MCP Authorization §Protected Resource Metadata Discovery Requirements]
-    it(`${path} names the scopes of its tools in the challenge and in its metadata [RFC 9728 §3.3]`, async () => {
-      const { url } = running()
-      const answer = await send(url, 'initialize', { path })
+      const answer = await callTool(url, 'get_service_info', { path })
+      expect(answer.status).to.equal(401)
       const address = parameterOf(answer, 'resource_metadata') ?? ''
       expect(address).to.equal(`${url}/.well-known/oauth-protected-resource${path}`)
       const metadata = (await get(address)).body
@@ -99,25 +97,20 @@ describe('the addresses of the tools that need a token', () => {
     })
   }
 
-  it('list the tools of their audience and the public ones', async () => {
+  it('list the tools of their audience and the public ones, and refuse a token without any at the first request', async () => {
     const { url } = running()
-    const open = await toolNames(url)
+    const [open, member] = [await toolNames(url), await memberToken(url)]
+    const operator = await operatorToken(url, readingScopes.join(' '))
     for (const [path, token, own] of [
-      [paths.mcpMember, await memberToken(url), 'get_viewer'],
-      [paths.mcpAdmin, await operatorToken(url, readingScopes.join(' ')), 'list_site_courses'],
+      [paths.mcpMember, member, 'get_viewer'],
+      [paths.mcpAdmin, operator, 'list_site_courses'],
     ] as const) {
       const names = await toolNames(url, token, { path })
       expect(names).to.deep.equal(await toolNames(url, token))
       expect(names).to.include.members([...open, own])
     }
-  })
-
-  it('refuse a token without any of their tools at the first request', async () => {
-    const { url } = running()
     const connect = async (path: string, token: string) => send(url, 'initialize', { path, token })
-    const operator = await operatorToken(url, 'courses:read')
     expectForbidden(await connect(paths.mcpMember, operator), undefined, `${url}/connect`)
-    const member = await memberToken(url)
     expectForbidden(await connect(paths.mcpAdmin, member), undefined, `${url}/mcp/admin`)
     const { tokens } = await getTokens(url, { scope: 'openid profile', resource: url })
     const stepUp = await connect(paths.mcpMember, tokens.access_token)
@@ -150,7 +143,7 @@ describe('challenges name scopes that this client can get', () => {
     expectRemedy(refused, 'an operator of the site can add the required scopes to this application')
   })
 
-  it('for sign_in: those of the chosen role', async () => {
+  it('for sign_in: those of the chosen role, or the next step for a sufficient token', async () => {
     const { url } = running()
     const scopeFor = async (values: Record<string, unknown>, token?: string) =>
       parameterOf(await callTool(url, 'sign_in', { values, token }), 'scope')
@@ -168,11 +161,6 @@ describe('challenges name scopes that this client can get', () => {
       expect(await scopeFor(values, token)).to.equal(scope)
     const refused = await callTool(url, 'sign_in', { values: { as: 'member' }, token: registered })
     expectRemedy(refused, `${url}/connect`)
-  })
-
-  it('and sign_in answers a sufficient token with the next step', async () => {
-    const { url } = running()
-    const { tokens } = await getTokens(url, { scope: 'openid profile', resource: url })
     const { nextStep } = await readTool(url, 'sign_in', { token: tokens.access_token })
     expect(nextStep).to.include('as: "member"').and.include('as: "operator"')
   })
@@ -214,16 +202,12 @@ describe('challenges name scopes that this client can get', () => {
 
 describe('an address that names areas to change (design 38)', () => {
   const running = sharedService()
-  const path = pathForChanges(['courses', 'students'])
 
-  it('names the reads and those writes in its challenge and metadata, which one consent grants', async () => {
+  it('opens the reads and those writes, which one consent grants', async () => {
     const { url } = running()
-    const answer = await send(url, 'initialize', { path })
-    const scopes = [...readingScopes, 'courses:write', 'students:write']
-    expect(parameterOf(answer, 'scope')).to.equal(scopes.join(' '))
-    const metadata = (await get(parameterOf(answer, 'resource_metadata') ?? '')).body
-    expect(metadata).to.deep.include({ resource: url + path, scopes_supported: scopes })
-    const token = await operatorToken(url, scopes.join(' '), olivia, url + path)
+    const { path } = forChanges
+    const scope = [...readingScopes, 'courses:write', 'students:write'].join(' ')
+    const token = await operatorToken(url, scope, olivia, url + path)
     const names = await toolNames(url, token, { path })
     expect(names).to.include.members(['create_course', 'enrol_student', 'list_site_posts'])
     expect(names).to.not.include('create_post')

@@ -1,8 +1,9 @@
 import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
 import { readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
+import { operatorSite } from './support/admin-api.ts'
 import { startService } from './support/gatehouse.ts'
-import { callTool, operatorToken, problemOf, readTool, toolScopes } from './support/mcp.ts'
+import { callTool, operatorToken, problemOf, readTool } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
 
@@ -75,42 +76,42 @@ const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])
 ]
 
 forEachDatabase('the arguments of tools', (start) => {
+  const { operator } = operatorSite(start)
+
   it('may be null exactly where the schema says so, and null then has an effect', async () => {
-    await using service = await start()
-    const token = await operatorToken(service.url, toolScopes.join(' '))
+    const { url, token } = operator()
     const draft = { title: 'A draft', body: 'With a link.', link: 'https://school.example/' }
-    const { id } = await readTool(service.url, 'create_post', { values: draft, token })
+    const { id } = await readTool(url, 'create_post', { values: draft, token })
     const nullable = toolCatalogue.filter(({ name }) => clearableOf(name).length > 0)
     expect(nullable.map(({ name }) => name)).to.have.members(Object.keys(clearing))
     for (const [name, required] of Object.entries(clearing)) {
       const own = name === 'update_post' ? { id } : required
       const nulls = Object.fromEntries(clearableOf(name).map((argument) => [argument, null]))
-      await readTool(service.url, name, { values: { ...own, ...nulls }, token })
+      await readTool(url, name, { values: { ...own, ...nulls }, token })
     }
-    const post = await readTool(service.url, 'get_site_post', { values: { id }, token })
+    const post = await readTool(url, 'get_site_post', { values: { id }, token })
     expect(post).to.include({ link: null })
-    expect(await readTool(service.url, 'get_site', { token })).to.include({ contactEmail: null })
+    expect(await readTool(url, 'get_site', { token })).to.include({ contactEmail: null })
     // For other arguments, null counts as omitted, because some models send null for them.
     const values = { id: courseId, title: null, url: 'https://school.example/light' }
-    const { course } = await readTool(service.url, 'update_course', { values, token })
+    const { course } = await readTool(url, 'update_course', { values, token })
     expect(course.title).to.be.a('string')
   })
 
   it('are named in errors, with a tool that the caller can use and no value of others', async () => {
-    await using service = await start()
-    const token = await operatorToken(service.url, toolScopes.join(' '))
+    const { url, token } = operator()
     for (const [name, values, said] of mistakes) {
-      expect(await problemOf(service.url, name, { values, token }), name)
+      expect(await problemOf(url, name, { values, token }), name)
         .to.match(said)
         .and.to.not.match(/\$input|idempotencyKey: |call [\w-]{20}/)
     }
-    const writer = await operatorToken(service.url, writeScope('curriculum'))
+    const writer = await operatorToken(url, writeScope('curriculum'))
     const values = { ...lecture, courseId: 'nope' }
-    const problem = await problemOf(service.url, 'create_lecture', { values, token: writer })
+    const problem = await problemOf(url, 'create_lecture', { values, token: writer })
     expect(problem).to.equal('courseId: there is no course with this id.')
-    expect(await problemOf(service.url, 'list_public_courses')).to.include('list_sites')
-    const ofNoor = { values: { id: 'not_noor_01' }, token: await memberToken(service.url) }
-    expect(await problemOf(service.url, 'mark_notification_read', ofNoor)).to.equal(
+    expect(await problemOf(url, 'list_public_courses')).to.include('list_sites')
+    const ofNoor = { values: { id: 'not_noor_01' }, token: await memberToken(url) }
+    expect(await problemOf(url, 'mark_notification_read', ofNoor)).to.equal(
       'id: there is no notification with this id. Call list_notifications to list valid values.',
     )
   })
@@ -127,10 +128,9 @@ forEachDatabase('the arguments of tools', (start) => {
   })
 
   it('of two equal calls create one object, and the second answer says so', async () => {
-    await using service = await start()
-    const token = await operatorToken(service.url, toolScopes.join(' '))
+    const { url, token } = operator()
     const create = async (more: Values = {}) =>
-      await readTool(service.url, 'create_lecture', { values: { ...lecture, ...more }, token })
+      await readTool(url, 'create_lecture', { values: { ...lecture, ...more }, token })
     const made = await create()
     expect(made).to.deep.include({ isNew: true })
     expect(made.lecture).to.include({ title: 'Break', sectionId: null })
@@ -140,7 +140,7 @@ forEachDatabase('the arguments of tools', (start) => {
     expect((await create({ idempotencyKey: 'another' })).id).to.not.equal(made.id)
     const values = { personId: 'per_noor', courseId: 'crs_documentary', hasLifetimeAccess: true }
     for (const isNew of [true, false]) {
-      const enrolled = await readTool(service.url, 'enrol_student', { values, token })
+      const enrolled = await readTool(url, 'enrol_student', { values, token })
       const expected = isNew ? [true, undefined] : [false, 'The object already existed']
       expect([enrolled.isNew, enrolled.note?.slice(0, 26)]).to.deep.equal(expected)
       expect(enrolled.enrolment).to.deep.include({ personId: 'per_noor', hasLifetimeAccess: true })

@@ -26,9 +26,7 @@ import { memberToken, readMember, readOnly, readWrite } from './support/member-a
 import { configWith } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 import { SECRET, sharedService } from './support/storages.ts'
-import { send as sendOnWire } from './support/wire.ts'
-
-const offer = { capabilities: {}, clientInfo: { name: 'test', version: '1.0.0' } }
+import { preflight, send as sendOnWire } from './support/wire.ts'
 
 function challenge(url: string, [error, description, scope]: readonly string[]): string {
   const metadata = `resource_metadata="${url}${paths.protectedResource}/mcp"`
@@ -79,17 +77,22 @@ describe('the tool endpoint', () => {
         expect([ttlMs, cacheScope]).to.deep.equal(modern ? [0, 'public'] : [undefined, undefined])
       })
 
-      // [MCP Authorization §Scope Selection Strategy; MCP Authorization §Error Handling; 111]
-      it('answers an anonymous call with 401 and the scope that the tool needs', async () => {
+      // [MCP Authorization §Scope Selection Strategy; MCP Authorization §Error Handling; Errors 4.1; 111]
+      it('answers 401 to an anonymous call, with the scope that the tool needs, and to every method with a malformed token [Errors 4]', async () => {
         const { url } = running()
         const required = 'an access token is required; send it in the Authorization header'
         const needed = { get_viewer: MEMBER_READ, sign_in: 'openid profile email' }
         for (const [name, scope] of Object.entries(needed)) {
           const { status, headers } = await callTool(url, name, { era })
-          expect(status).to.equal(401)
+          expect(status, name).to.equal(401)
           const expected = challenge(url, ['invalid_token', required, scope])
           expect(headers.get('www-authenticate')).to.equal(expected)
         }
+        const { status, headers, body } = await send(url, 'tools/list', { era, token: 'nonsense' })
+        expect([status, headers.get('cache-control')]).to.deep.equal([401, 'no-store'])
+        const expected = challenge(url, ['invalid_token', REFUSED, 'openid profile email'])
+        expect(headers.get('www-authenticate')).to.equal(expected)
+        expect(body).to.deep.equal({ error: 'invalid_token', error_description: REFUSED })
       })
 
       // [MCP Authorization §Runtime Insufficient Scope Errors; MCP Authorization §Error Handling]
@@ -106,16 +109,6 @@ describe('the tool endpoint', () => {
         expect(answer.headers.get('www-authenticate')).to.equal(expected)
         expect(before.unreadNotificationCount).to.be.above(0)
         expect(await readMember({ url, token }, unread)).to.deep.equal(before)
-      })
-
-      // [MCP Authorization §Error Handling; Errors 4.1]
-      it('answers 401 invalid_token to every method with a malformed token [Errors 4]', async () => {
-        const { url } = running()
-        const { status, headers, body } = await send(url, 'tools/list', { era, token: 'nonsense' })
-        expect([status, headers.get('cache-control')]).to.deep.equal([401, 'no-store'])
-        const expected = challenge(url, ['invalid_token', REFUSED, 'openid profile email'])
-        expect(headers.get('www-authenticate')).to.equal(expected)
-        expect(body).to.deep.equal({ error: 'invalid_token', error_description: REFUSED })
       })
 
       it('names wrong parameters in the response, and logs no fault [163]', async () => {
@@ -165,17 +158,16 @@ describe('the tool endpoint', () => {
   })
 
   // [threat 21]
-  it('opens no scoped tool by an unusual spelling of the message', async () => {
+  it('opens no scoped tool by an unusual spelling of the message, or a header that names another tool', async () => {
     const { url } = running()
-    const spellings = [
+    for (const spelling of [
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_viewer","name":"get_service_info","name":"get_viewer"}}',
       '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"get_viewer"}}',
       '{"jsonrpc":"2.0","id":1,"method":"tools\\u002fcall","params":{"name":"get\\u005fviewer"}}',
       '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"get_viewer"}}',
       // A parser that ends names at a NUL would read `method` twice (GHSA-q382-vc8q-7jhj).
       '{"jsonrpc":"2.0","id":1,"method\\u0000":"ping","method":"tools/call","params":{"name":"get_viewer"}}',
-    ]
-    for (const spelling of spellings)
+    ])
       expect((await postRaw(url, spelling)).status, spelling).to.equal(401)
     const names = [['get_viewer'], { toString: 'get_viewer' }, 'GET_VIEWER', 'get_viewer ']
     for (const name of [...names, 'get_viewer\0', 'no_such_tool']) {
@@ -183,6 +175,9 @@ describe('the tool endpoint', () => {
       expect(body.error, JSON.stringify(name)).to.have.property('code', -32602)
       expect(body).to.not.have.property('result')
     }
+    const calling = { era: '2026-07-28', headers: { 'mcp-name': 'get_auth_guide' } } as const
+    const { status, body } = await callTool(url, 'get_service_info', calling)
+    expect([status, body.error.code]).to.deep.equal([400, -32020])
   })
 
   it('answers each of several people whose messages have the same id (CVE-2026-25536) [164]', async () => {
@@ -199,12 +194,6 @@ describe('the tool endpoint', () => {
       }),
     )
     for (const [login, text] of answers) expect(JSON.parse(text).email).to.equal(login)
-  })
-
-  it('refuses a header that names another tool than the body [2026-07-28]', async () => {
-    const calling = { era: '2026-07-28', headers: { 'mcp-name': 'get_auth_guide' } } as const
-    const { status, body } = await callTool(running().url, 'get_service_info', calling)
-    expect([status, body.error.code]).to.deep.equal([400, -32020])
   })
 
   it('reads JSON in UTF-8 of at most 256 KiB', async () => {
@@ -231,7 +220,8 @@ describe('the tool endpoint', () => {
   it('supports the revisions of design 23 without sessions, and offers one of them to an older client', async () => {
     const { url } = running()
     const negotiate = async (protocolVersion: string) => {
-      const params = { protocolVersion, ...offer }
+      const clientInfo = { name: 'test', version: '1.0.0' }
+      const params = { protocolVersion, capabilities: {}, clientInfo }
       const { body, headers } = await send(url, 'initialize', { params })
       expect(headers.get('mcp-session-id')).to.equal(null)
       return body.result.protocolVersion
@@ -260,8 +250,8 @@ describe('admission of hosts and origins', () => {
   it('admits at a public address its own host only, and every origin [design 28]', () => {
     const home = 'https://id.campus.example'
     const { admitsHost, admitsOrigin } = makeAdmission({ baseUrl: home, allowedOrigins: [] })
-    const hosts = ['id.campus.example', 'ID.campus.example', 'id.campus.example:443']
-    for (const host of hosts) expect(admitsHost(host), host).to.equal(true)
+    for (const host of ['id.campus.example', 'ID.campus.example', 'id.campus.example:443'])
+      expect(admitsHost(host), host).to.equal(true)
     const foreign = ['', undefined, 'localhost', '127.0.0.1:3000', 'campus.example']
     for (const host of [...foreign, 'id.campus.example:444'])
       expect(admitsHost(host), String(host)).to.equal(false)
@@ -316,13 +306,8 @@ describe('pages of other origins and the tool endpoint [design 28]', () => {
       it(`${Origin} may call ${path} ${service === atHome ? 'locally' : 'in public'}, without credentials`, async () => {
         const { url } = service()
         const Host = service === atHome ? new URL(url).host : PUBLIC_HOST
-        const preflight = {
-          'Access-Control-Request-Method': 'POST',
-          'Access-Control-Request-Headers': wanted,
-        }
-        const asked = await sendOnWire(url, {
-          ...{ method: 'OPTIONS', path, headers: { Host, Origin, ...preflight } },
-        })
+        const asking = { origin: Origin, names: wanted, host: Host }
+        const asked = await preflight(url + path, 'POST', asking)
         const headers = { Host, Origin, 'Content-Type': 'application/json' }
         const answer = await sendOnWire(url, { method: 'POST', path, headers, body })
         const status = 'audience' in address ? 401 : 200

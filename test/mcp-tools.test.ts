@@ -12,7 +12,7 @@ import {
   scopeNames,
 } from '../src/directory/scopes/catalogue.ts'
 import { change, insert } from './support/database.ts'
-import { policyWith, sam, startService } from './support/gatehouse.ts'
+import { policyWith, sam, startService, startWith } from './support/gatehouse.ts'
 import {
   answerIn,
   type Calling,
@@ -96,17 +96,14 @@ const lists: Record<string, Values> = {
   ),
 }
 
+/** Sample arguments of every tool that needs some and is not in `followingSamples`. */
 const samples: Record<string, Values> = {
   ...lists,
-  ...valuesFor(['get_service_info', 'get_auth_guide', 'sign_in', 'get_viewer', 'get_site'], {}),
-  list_purchases: {},
-  ...valuesFor(['get_unread_notification_count', 'list_notification_subscriptions'], {}),
   ...valuesFor(['get_site_course', 'get_site_curriculum'], { slug: 'reading-light' }),
   list_sites: { search: 'kitchen' },
   list_public_courses: { site: 'northlight', first: 3 },
   get_public_course: { site: 'northlight', slug: 'reading-light' },
   mark_notification_read: { id: 'not_sam_14' },
-  mark_all_notifications_read: {},
   update_notification_subscription: { id: 'sub_sam_updates_email', enabled: false },
   get_site_order: { number: 'NL-1107' },
   get_site_lecture: { id: 'lec_light_window' },
@@ -115,7 +112,6 @@ const samples: Record<string, Values> = {
   get_site_member: { id: 'per_sam' },
   get_site_student: { id: 'per_sam' },
   get_site_lecturer: { id: 'per_lena' },
-  ...valuesFor(['get_site_appearance', 'get_site_analytics', 'list_site_posts'], {}),
   get_site_revenue: { by: 'MONTH' },
   ...changingSamples,
 }
@@ -141,8 +137,7 @@ function keywordsIn(schema: JsonSchema): string[] {
   return [...Object.keys(schema), ...below.flatMap((each) => keywordsIn(each as JsonSchema))]
 }
 
-const ajv = new Ajv2020({ strict: true, allErrors: true })
-formats.default(ajv)
+const ajv = formats.default(new Ajv2020({ strict: true, allErrors: true }))
 
 /** Returns a function that picks the token for a tool: Sam's as a member, or Olivia's as an operator. */
 async function tokensAt(url: string) {
@@ -165,7 +160,6 @@ describe('the tools', () => {
       expect(keywordsIn(input).filter((used) => !plainKeywords.includes(used))).to.be.empty
       for (const schema of [input, answerSchemaOf(tool)])
         expect(() => ajv.compile(schema)).to.not.throw()
-      expect({ ...samples, ...followingSamples }).to.have.property(tool.name)
     })
   }
 
@@ -193,9 +187,9 @@ async function expectToolAnswer(url: string, tool: Tool, calling: Calling): Prom
 
 async function callEveryTool(url: string, era: Era, tokenFor: (name: string) => string) {
   const answers: Record<string, Json> = {}
-  for (const tool of toolCatalogue) {
-    const [values, token] = [samples[tool.name], tokenFor(tool.name)]
-    if (values) answers[tool.name] = await expectToolAnswer(url, tool, { era, values, token })
+  for (const tool of toolCatalogue.filter(({ name }) => !(name in followingSamples))) {
+    const calling = { era, values: samples[tool.name] ?? {}, token: tokenFor(tool.name) }
+    answers[tool.name] = await expectToolAnswer(url, tool, calling)
   }
   for (const [name, [of, further]] of Object.entries(followingSamples)) {
     const { id, nodes } = answers[of]
@@ -354,18 +348,15 @@ describe('tools and their callers', () => {
 
   it('find nothing and do not fail for characters that a database cannot store', async () => {
     const tokenFor = await tokensAt(running().url)
-    const texts = Object.entries(samples).flatMap(([name, values]) =>
-      Object.keys(values)
-        .filter((key) => typeof values[key] === 'string')
-        .map((key) => ({ name, values, key })),
-    )
-    for (const { name, values, key } of texts) {
-      for (const text of ['\0', "'; drop table person; --", '%', '../..', '<script>', '\ud800']) {
-        const sending = { values: { ...values, [key]: text }, token: tokenFor(name) }
-        const { status, body } = await callTool(running().url, name, sending)
-        expect([status, body.error], `${name} ${key}`).to.deep.equal([200, undefined])
+    for (const [name, values] of Object.entries(samples)) {
+      for (const key of Object.keys(values).filter((each) => typeof values[each] === 'string')) {
         const isText = name in changingSamples || key === 'search'
-        if (!isText) expect(body.result.isError, `${name} ${key}`).to.equal(true)
+        for (const text of ['\0', "'; drop table person; --", '%', '../..', '<script>', '\ud800']) {
+          const sending = { values: { ...values, [key]: text }, token: tokenFor(name) }
+          const { status, body } = await callTool(running().url, name, sending)
+          expect([status, body.error], `${name} ${key}`).to.deep.equal([200, undefined])
+          if (!isText) expect(body.result.isError, `${name} ${key}`).to.equal(true)
+        }
       }
     }
   })
@@ -481,27 +472,24 @@ forEachStorage('an agent without any knowledge', (start) => {
   })
 })
 
-describe('results as structured content', () => {
-  const running = sharedService({ policy: policyWith({ mcp: { structuredResults: true } }) })
-
-  it('follow the schema in the list of tools, and equal the text', async () => {
-    const { url } = running()
-    const token = await operatorToken(url, toolScopes.join(' '))
-    const { tools } = (await send(url, 'tools/list', { token })).body.result
-    const schemaOf = (name: string): JsonSchema =>
-      tools.find((tool: Json) => tool.name === name).outputSchema
-    const without = tools.filter((tool: Json) => !tool.outputSchema)
-    expect(without.map((tool: Json) => tool.name)).to.deep.equal(['get_auth_guide'])
-    for (const [name, values] of [
-      ['list_site_courses', {}],
-      ['get_site_curriculum', { slug: 'reading-light' }],
-      ...[1, 2].map(() => ['create_course', made] as const),
-      ['update_course', { id: courseId, url: null }],
-    ] as const) {
-      const { result } = (await callTool(url, name, { values, token })).body
-      expect(result.structuredContent, name).to.deep.equal(answerIn(result))
-      const validate = ajv.compile(schemaOf(name))
-      expect(validate(result.structuredContent), ajv.errorsText(validate.errors)).to.equal(true)
-    }
-  })
+it('results as structured content follow the schema in the list of tools, and equal the text', async () => {
+  await using service = await startWith({ mcp: { structuredResults: true } })
+  const token = await operatorToken(service.url, toolScopes.join(' '))
+  const { tools } = (await send(service.url, 'tools/list', { token })).body.result
+  const schemas = new Map<string, JsonSchema | undefined>(
+    tools.map(({ name, outputSchema }: Json) => [name, outputSchema]),
+  )
+  const without = [...schemas].filter(([, schema]) => schema === undefined)
+  expect(without).to.deep.equal([['get_auth_guide', undefined]])
+  for (const [name, values] of [
+    ['list_site_courses', {}],
+    ['get_site_curriculum', { slug: 'reading-light' }],
+    ...[1, 2].map(() => ['create_course', made] as const),
+    ['update_course', { id: courseId, url: null }],
+  ] as const) {
+    const { result } = (await callTool(service.url, name, { values, token })).body
+    expect(result.structuredContent, name).to.deep.equal(answerIn(result))
+    const validate = ajv.compile(schemas.get(name) ?? false)
+    expect(validate(result.structuredContent), ajv.errorsText(validate.errors)).to.equal(true)
+  }
 })

@@ -34,7 +34,7 @@ export async function send(url: string, wanted: WireRequest): Promise<Answer> {
   const headers = inTurn(wanted.headers ?? [])
   const namesHost = headers.some((name, position) => position % 2 === 0 && /^host$/i.test(name))
   const outgoing = request({
-    ...{ hostname, port, method, path, agent: false, setHost: false },
+    ...{ hostname, port, method, path, agent: false, setHost: false, maxHeaderSize: 131_072 },
     headers: [
       ...(namesHost ? [] : ['Host', host]),
       ...headers,
@@ -113,11 +113,12 @@ export async function get(address: string, headers: HeaderFields = []): Promise<
 export async function preflight(
   address: string,
   method: string,
-  { origin = 'https://app.example', names = '' } = {},
+  { origin = 'https://app.example', names = '', host = new URL(address).host } = {},
 ): Promise<Answer> {
   const { origin: url } = new URL(address)
   const asked = names === '' ? [] : ['Access-Control-Request-Headers', names]
-  const headers = ['Origin', origin, 'Access-Control-Request-Method', method, ...asked]
+  const sender = ['Host', host, 'Origin', origin]
+  const headers = [...sender, 'Access-Control-Request-Method', method, ...asked]
   return await send(url, { method: 'OPTIONS', path: address.slice(url.length), headers })
 }
 
