@@ -109,26 +109,25 @@ forEachDatabase('the Admin API: invitations', (start) => {
     expect(await audited('sign_up.on')).to.have.length(1)
     expect(await audited('sign_up.off')).to.have.length(1)
   })
-})
-
-forEachDatabase('invitations of a site in 24 hours', (start) => {
-  const policy = policyWith({ limits: { invitationsPerSiteAndDayMax: 2 } })
-  const { running, ask, run, value } = operatorSite(start, { policy })
 
   // [205, 206]
-  it('are limited for every operator and client, also if they are withdrawn or sent again', async () => {
+  it('of a site are limited in 24 hours for every operator and client, also if they are withdrawn or sent again', async () => {
+    await using service = await start({
+      policy: policyWith({ limits: { invitationsPerSiteAndDayMax: 2 } }),
+    })
+    const { ask, run, value } = await startOperator(service)
     const { id } = await value(invite, inputOf('one@example.com'))
     await run(resend, { id })
     await run(withdraw, { id })
     const { errors = [] } = (await ask(invite, inputOf('two@example.com'))).body
     expect(errors[0]?.extensions).to.deep.equal({ code: 'LIMIT_REACHED' })
     expect(errors[0]?.message).to.match(/^a site can send 2 invitations in 24 hours; send more aft/)
-    const other = await startOperator(running(), amirHere)
+    const other = await startOperator(service, amirHere)
     expect(await other.refused(invite, inputOf('two@example.com'))).to.equal('LIMIT_REACHED')
     const { input: values } = inputOf('two@example.com')
     const { body } = await callTool(other.url, 'invite_member', { values, token: other.token })
     expect(JSON.stringify(body)).to.include('a site can send 2 invitations in 24 hours')
-    const kitchen = await startOperator(running(), amirThere)
+    const kitchen = await startOperator(service, amirThere)
     expect((await kitchen.value(invite, inputOf('two@example.com'))).id).to.be.a('string')
   })
 })

@@ -22,7 +22,13 @@ const newPassword = 'three horses and a tram'
 const both = { name: 'Ines Newcomer', password: newPassword, repeated: newPassword }
 const ines = { login: 'ines@new.example', password: newPassword }
 const signUp = '/sign-up/northlight'
-const start = (signIn: object = {}) => startWith({ ...flushing, signIn })
+
+/** Starts a service with a site that lets people sign up. */
+async function startOpen(changes: Parameters<typeof startWith>[0] = {}) {
+  const service = await startWith({ ...flushing, ...changes })
+  await (await startOperator(service)).run('mutation { setSelfSignUp(isEnabled: true) { id } }')
+  return service
+}
 
 async function invited(service: RunningService, email: string, ...roles: string[]) {
   const operator = await startOperator(service)
@@ -40,7 +46,7 @@ const rolesOf = async ({ kysely }: RunningService, email_canonical: string) => {
 const peopleOf = async ({ kysely }: RunningService) => (await rowsOf(kysely, 'person')).length
 
 describe('/invitation', () => {
-  const service = fresh(async () => await start())
+  const service = fresh(async () => await startWith(flushing))
   const opened = async (answers: Answers, ...roles: string[]) => {
     const { path, operator } = await invited(service(), answers.login, ...roles)
     const person = makePagePerson(service().url, answers)
@@ -193,14 +199,41 @@ describe('/invitation', () => {
   })
 })
 
-describe('/sign-up', () => {
-  const service = fresh(async () => await start())
-
-  async function open(at = service()) {
-    const operator = await startOperator(at)
-    await operator.run('mutation { setSelfSignUp(isEnabled: true) { id } }')
-    return operator
+it('/sign-up is switched by owners on the page of the site, and is linked from the sign-in to its apps', async () => {
+  await using service = await startWith(flushing)
+  const signInPage = async () => {
+    const person = makePagePerson(service.url, sam)
+    return await person.visit((await openAuthorization(person, service.url)).pathname)
   }
+  expect((await fetch(service.url + signUp)).status).to.equal(404)
+  expect(linkOf(await signInPage(), 'sign-up')).to.equal('')
+  const owner = makePagePerson(service.url, olivia)
+  const home = await owner.visit('/admin/northlight')
+  expect(textOf(home, 'sign-up-state')).to.include('Self sign-up is off.')
+  const action = '/admin/northlight/self-sign-up'
+  const on = await owner.send(home, action)
+  expect(on.text).to.include('create an account').and.include('People can now create an account')
+  const page = await signInPage()
+  const [, uid = ''] = /interaction\/([^/]+)/.exec(page.path) ?? []
+  const href = linkOf(page, 'sign-up')
+  expect(href).to.equal(`/sign-up/sit_northlight?from=${uid}&ui_locales=en`)
+  const person = makePagePerson(service.url, ines)
+  await person.submit(href, { login: ines.login }, `${signUp}?ui_locales=en`)
+  const done = await person.submit(await linkTo(service, ines.login), both)
+  expect(linkOf(done, 'continue')).to.equal(`/interaction/${uid}/login`)
+  expect((await fetch(`${service.url}/sign-up/open-kitchen`)).status).to.equal(404)
+  const admin = makePagePerson(service.url, amir)
+  const seen = await admin.visit('/admin/northlight')
+  expect(seen.text).to.include('Self sign-up').and.not.include('switch-sign-up')
+  const forged = { csrf: hiddenField(seen.text), on: 'yes' }
+  expect((await admin.post(action, forged)).status).to.equal(403)
+  expect((await owner.send(on, action)).text).to.include('People can no longer')
+  expect((await fetch(service.url + signUp)).status).to.equal(404)
+})
+
+describe('/sign-up', () => {
+  const service = fresh(async () => await startOpen())
+
   async function ask(login: string, { url } = service()) {
     const person = makePagePerson(url, { login: login.trim(), password: newPassword })
     return { person, sent: await person.submit(signUp, { login }) }
@@ -211,39 +244,7 @@ describe('/sign-up', () => {
     return { person, sent, path, page: await person.visit(path) }
   }
 
-  it('is switched by owners on the page of the site, and is linked from the sign-in to its apps', async () => {
-    const signInPage = async () => {
-      const person = makePagePerson(service().url, sam)
-      return await person.visit((await openAuthorization(person, service().url)).pathname)
-    }
-    expect((await fetch(service().url + signUp)).status).to.equal(404)
-    expect(linkOf(await signInPage(), 'sign-up')).to.equal('')
-    const owner = makePagePerson(service().url, olivia)
-    const home = await owner.visit('/admin/northlight')
-    expect(textOf(home, 'sign-up-state')).to.include('Self sign-up is off.')
-    const action = '/admin/northlight/self-sign-up'
-    const on = await owner.send(home, action)
-    expect(on.text).to.include('create an account').and.include('People can now create an account')
-    const page = await signInPage()
-    const [, uid = ''] = /interaction\/([^/]+)/.exec(page.path) ?? []
-    const href = linkOf(page, 'sign-up')
-    expect(href).to.equal(`/sign-up/sit_northlight?from=${uid}&ui_locales=en`)
-    const person = makePagePerson(service().url, ines)
-    await person.submit(href, { login: ines.login }, `${signUp}?ui_locales=en`)
-    const done = await person.submit(await linkTo(service(), ines.login), both)
-    expect(linkOf(done, 'continue')).to.equal(`/interaction/${uid}/login`)
-    expect((await fetch(`${service().url}/sign-up/open-kitchen`)).status).to.equal(404)
-    const admin = makePagePerson(service().url, amir)
-    const seen = await admin.visit('/admin/northlight')
-    expect(seen.text).to.include('Self sign-up').and.not.include('switch-sign-up')
-    const forged = { csrf: hiddenField(seen.text), on: 'yes' }
-    expect((await admin.post(action, forged)).status).to.equal(403)
-    expect((await owner.send(on, action)).text).to.include('People can no longer')
-    expect((await fetch(service().url + signUp)).status).to.equal(404)
-  })
-
   it('confirms the address in the same browser, or with the code', async () => {
-    await open()
     const { sent } = await ask(` ${ines.login.toUpperCase()} `)
     expect(sent.path).to.equal('/sign-up-sent/northlight')
     expect(sent.text).to.include('on its way to')
@@ -261,7 +262,6 @@ describe('/sign-up', () => {
 
   // [204, 255, 256]
   it('shows and stores the same for an address with an account, which can join with the link', async () => {
-    await open()
     const before = await peopleOf(service())
     const unknown = await ask(ines.login)
     const known = await ask('JUNE@openkitchen.example')
@@ -285,7 +285,6 @@ describe('/sign-up', () => {
   })
 
   it('leads back to the app only in the browser that asked [457]', async () => {
-    await open()
     const asker = makePagePerson(service().url, june)
     for (const [count, opener, next] of [
       [1, makePagePerson(service().url, june), '/account'],
@@ -298,7 +297,6 @@ describe('/sign-up', () => {
   })
 
   it('treats the spellings of an international domain as one mailbox', async () => {
-    await open()
     const [typed, ascii] = ['ines@Müller.example', 'ines@xn--mller-kva.example']
     await (await ask(typed)).person.submit(await linkTo(service(), ascii), both)
     for (const login of [typed, ascii]) {
@@ -316,7 +314,6 @@ describe('/sign-up', () => {
   })
 
   it('treats an address that only looks like another as another [254]', async () => {
-    await open()
     // The letter a is Cyrillic. The domain is in ASCII, as mail requires.
     const look = 's\u0430m@northlight.example'
     const { person, sent, path, page } = await opened(look)
@@ -329,8 +326,7 @@ describe('/sign-up', () => {
 
   // [257]
   it('limits mails to an address silently, and requests of a network and a site', async () => {
-    await using strict = await start({ signUpsPerAccountMax: 1 })
-    await open(strict)
+    await using strict = await startOpen({ signIn: { signUpsPerAccountMax: 1 } })
     for (const _ of [1, 2]) expect((await ask(ines.login, strict)).sent.status).to.equal(200)
     await mailsHandled(strict)
     expect(mailsTo(strict, ines.login)).to.have.length(1)
@@ -338,8 +334,7 @@ describe('/sign-up', () => {
       { signIn: { signUpsPerAddressMax: 1 } },
       { mail: { signUpsPerSiteMax: 1 } },
     ]) {
-      await using limited = await startWith({ ...flushing, ...limits })
-      await open(limited)
+      await using limited = await startOpen(limits)
       await ask('a@new.example', limited)
       const { sent } = await ask('b@new.example', limited)
       expect(sent.status).to.equal(429)
@@ -348,8 +343,7 @@ describe('/sign-up', () => {
   })
 
   it('ends when the site switches it off, and its links work at no other page [252, 259]', async () => {
-    const operator = await open()
-    const { path: invitation } = await invited(service(), june.login)
+    const { operator, path: invitation } = await invited(service(), june.login)
     const { person, path, page } = await opened(ines.login)
     for (const wrong of [
       ...[path.replace(signUp, '/invitation'), path.replace(signUp, '/recover')],

@@ -6,7 +6,7 @@ import { fresh } from './support/shared.ts'
 
 const addressOf = (name: string) => `https://${name}.client.example/client.json`
 
-withDatabases('a compiled client', (open) => {
+withDatabases('kept clients', (open) => {
   const database = fresh(async () => {
     const opened = await open()
     const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }
@@ -31,7 +31,7 @@ withDatabases('a compiled client', (open) => {
     return { find: makeKeptClients({ find }, database(), now), made: () => count }
   }
 
-  it('is made once, and again after each change of its rows', async () => {
+  it('are compiled once, and again after each change of their rows', async () => {
     const { kysely } = database()
     const { find, made } = keeping(client)
     await find('app')
@@ -54,7 +54,7 @@ withDatabases('a compiled client', (open) => {
     }
   })
 
-  it('is made again when one of its secrets expires', async () => {
+  it('are compiled again when a secret expires', async () => {
     let nowMs = 0
     const { find, made } = keeping({ ...client, changesAt: 1000 }, () => nowMs)
     for (const [at, count] of [
@@ -68,7 +68,7 @@ withDatabases('a compiled client', (open) => {
     }
   })
 
-  it('is not kept for a client without a row, or an unknown one', async () => {
+  it('do not include a client without a row, or an unknown one', async () => {
     for (const [clientId, found] of [
       [`loopback_${'x'.repeat(22)}`, client],
       ['unknown', undefined],
@@ -81,7 +81,7 @@ withDatabases('a compiled client', (open) => {
     }
   })
 
-  it('leaves no version of a deleted metadata document', async () => {
+  it('have no version of a deleted metadata document', async () => {
     const client_id = addressOf('document')
     const versions = async () => await rowsOf(database().kysely, 'client_version', { client_id })
     await insert(database().kysely, 'document_client', {
@@ -92,19 +92,16 @@ withDatabases('a compiled client', (open) => {
     await database().kysely.deleteFrom('document_client').execute()
     expect(await versions()).to.deep.equal([])
   })
-})
 
-withDatabases('copies of metadata documents', (open) => {
-  it('are replaced by later ones, unless they are used or reviewed', async () => {
-    await using database = await open()
-    const { kysely } = database
+  it('from metadata documents are replaced by later ones, unless they are used or reviewed', async () => {
+    const { kysely } = database()
     let nowMs = Date.now()
     const settings = {
       ...{ privateKeyJwt: false, unusedMax: 3, copies: new Map() },
       metadataDocuments: { sources: [], openRegistration: true },
       loopbackHosts: ['127.0.0.1' as const],
     }
-    const documents = makeDocumentClients(settings, { database, now: () => nowMs })
+    const documents = makeDocumentClients(settings, { database: database(), now: () => nowMs })
     const resolve = async (name: string) =>
       await documents.resolve(addressOf(name), async () =>
         Response.json({

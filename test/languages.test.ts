@@ -15,48 +15,36 @@ import { olivia, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { hrefOf, pagesWith } from './support/sample-pages.ts'
 import { sharedService } from './support/storages.ts'
+import type { Json } from './support/wire.ts'
 
-interface Node {
-  readonly type: number
-  readonly value?: string
-  readonly options?: Readonly<Record<string, { readonly value: readonly Node[] }>>
-  readonly children?: readonly Node[]
-}
 const [LITERAL, POUND, TAG] = [0, 7, 8]
 
 /** Returns the arguments of a message as `name`, and its tags as `<name>`. */
-function namesIn(nodes: readonly Node[]): string[] {
-  return nodes.flatMap(({ type, value = '', options = {}, children = [] }) => [
+function namesIn(nodes: readonly Json[]): string[] {
+  return nodes.flatMap(({ type, value, options = {}, children = [] }) => [
     ...(type === LITERAL || type === POUND ? [] : [type === TAG ? `<${value}>` : value]),
-    ...Object.values(options).flatMap((option) => namesIn(option.value)),
+    ...Object.values<Json>(options).flatMap((option) => namesIn(option.value)),
     ...namesIn(children),
   ])
 }
 const argumentsOf = (message: string, language: string) =>
-  new Set(namesIn(new IntlMessageFormat(message, language).getAst() as Node[]))
-const catalogueOf = (language: string) => {
-  // Formatting a text loads the catalogue.
-  text('word.signIn').for({ language, timeZone: 'UTC' })
-  return catalogues.get(language) ?? {}
-}
+  new Set(namesIn(new IntlMessageFormat(message, language).getAst()))
 
 describe('languages', () => {
   const service = sharedService()
 
   for (const language of languages) {
-    it(`${language} has every message, with the same values`, () => {
-      const catalogue = catalogueOf(language)
+    it(`${language} has every message, with the same values, and says “school” for a site, and “platform” only for what runs all schools`, () => {
+      // Formatting a text loads the catalogue.
+      text('word.signIn').for({ language, timeZone: 'UTC' })
+      const catalogue = catalogues.get(language) ?? {}
       expect(Object.keys(catalogue)).to.deep.equal(Object.keys(english))
       for (const [id, message] of Object.entries(english)) {
         const translated = argumentsOf(catalogue[id] ?? '', language)
         expect(translated, id).to.deep.equal(argumentsOf(message, 'en'))
       }
-    })
-
-    it(`${language} says “school” for a site, and “platform” only for what runs all schools`, () => {
-      const messages = Object.entries(catalogueOf(language))
       const idsWith = (word: RegExp) =>
-        messages.filter(([, message]) => word.test(message)).map(([id]) => id)
+        Object.keys(catalogue).filter((id) => word.test(catalogue[id] ?? ''))
       const ofSite = idsWith(/(?<![a-z{])(?:sites?|sitios?)(?![a-z])|サイト/i)
       // The introduction to passkeys mentions other websites.
       expect(ofSite.filter((id) => id !== 'passkeys.intro')).to.deep.equal([])
@@ -111,8 +99,9 @@ describe('languages', () => {
       / (?:aria-label|alt|title|placeholder|data-(?:other|label))="([^"]*)"/g,
     )
     const words = left.replaceAll(/<[^>]*>/g, ' ')
-    const all = [words, ...[...named].map(([, value]) => value)].join(' ').replaceAll(samples, '')
-    return all
+    return [words, ...[...named].map(([, value]) => value)]
+      .join(' ')
+      .replaceAll(samples, '')
       .match(/[A-Za-z]{2,}[^◊\d]*/g)
       ?.join(' | ')
       .replaceAll(/\s+/g, ' ')
@@ -160,7 +149,7 @@ describe('languages', () => {
     return await response.text()
   }
 
-  it('shows the sign-in in the language of ui_locales, then of the browser', async () => {
+  it('shows the sign-in in the language of ui_locales, then of the browser, and ignores other values and too many [430]', async () => {
     for (const [ui_locales, accepted, expected] of [
       ['de', '', 'de'],
       ['x-klingon pt-BR de', 'fr', 'pt'],
@@ -172,9 +161,6 @@ describe('languages', () => {
     expect(await signInPage({ ui_locales: 'de' }))
       .to.include('Passwort vergessen')
       .and.not.match(/Sign in/)
-  })
-
-  it('ignores values of ui_locales that are no language, or too many [430]', async () => {
     for (const ui_locales of [
       '"><script>alert(1)</script>',
       '../../../etc/passwd',

@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import fc from 'fast-check'
@@ -35,16 +33,14 @@ import { getTokens } from './support/relying-party.ts'
 import { shared } from './support/shared.ts'
 import { describeOnServers, requireProgram } from './support/skipped.ts'
 import { postgresWithDemo, sharedService } from './support/storages.ts'
-import { basic, FORM, get, postForm, send } from './support/wire.ts'
+import { basic, FORM, get, postForm, send, sendBytes } from './support/wire.ts'
 
 const { service: configured } = readConfig({}, configFolder)
 const address = '192.0.2.1'
 
 const withLimits = (limits: Partial<ServicePolicy['limits']>) => policyWith({ limits })
 
-type Ask = (turn: number) => Promise<{ readonly status: number }>
-
-const statusesOf = async (length: number, ask: Ask) =>
+const statusesOf = async (length: number, ask: (turn: number) => Promise<{ status: number }>) =>
   await Array.fromAsync({ length }, async (_, turn) => (await ask(turn)).status)
 
 describe('limits: counts in one process', () => {
@@ -126,12 +122,17 @@ describe('limits: counts in one process', () => {
   })
 })
 
-function processesSuite(store: () => SharedStore): void {
+type SharedStore = AsyncDisposable & { readonly counts: SharedCounts | undefined }
+
+/** Tests two processes whose counts a store combines. */
+function processesSuite(open: (this: Mocha.Context) => Promise<SharedStore>): void {
+  const store = shared(open)
   const policy = withLimits({ userinfoPerPersonMax: 32 })(configured)
-  const make = (shared: SharedCounts) => makeLimits({ policy, shared, now: Date.now })
+  const make = (changed = policy) =>
+    makeLimits({ policy: changed, shared: store().counts, now: Date.now })
 
   it('share their counts in one exchange', async () => {
-    const [one, two] = [make(store().shared), make(store().shared)]
+    const [one, two] = [make(), make()]
     for (const limits of [one, two]) {
       for (let turn = 0; turn < 16; turn += 1)
         expect(limits.take('userinfo', 'p')).to.equal(undefined)
@@ -147,7 +148,7 @@ function processesSuite(store: () => SharedStore): void {
   })
 
   it('count expensive actions together at once, and admit exactly the maximum', async () => {
-    const processes = [make(store().shared), make(store().shared)]
+    const processes = [make(), make()]
     const max = configured.registration.registrationsPerAddressMax
     const asked = Array.from({ length: max + 20 }, (_, turn) =>
       processes[turn % 2]?.takeTogether('registrations', address),
@@ -158,8 +159,7 @@ function processesSuite(store: () => SharedStore): void {
 
   it('start again when the window of the store has ended', async () => {
     const registration = { registrationsPerAddressMax: 1, registrationWindowSeconds: 1 }
-    const short = policyWith({ registration })(policy)
-    const limits = makeLimits({ policy: short, shared: store().shared, now: Date.now })
+    const limits = make(policyWith({ registration })(policy))
     expect(await limits.takeTogether('registrations', 'x')).to.equal(undefined)
     expect((await limits.takeTogether('registrations', 'x'))?.waitSeconds).to.equal(1)
     await delay(1100)
@@ -167,40 +167,27 @@ function processesSuite(store: () => SharedStore): void {
   })
 }
 
-type SharedStore = AsyncDisposable & { readonly shared: SharedCounts }
-
-const sharedIn = (stores: { database: Database; redis?: Redis }): SharedCounts => {
-  const shared = openSharedCounts({ redis: undefined, ...stores }, false)
-  if (!shared) throw new Error('they share nothing')
-  return shared
-}
-
-describeOnServers('limits: two processes with Redis', () => {
-  const store = shared(async function () {
+describeOnServers('limits: two processes with Redis', () =>
+  processesSuite(async function () {
     const server = await startRedis(requireProgram(this, 'redis-server'))
     const redis = new Redis(server.port, '127.0.0.1')
     return {
-      shared: sharedIn({ database: { engine: 'sqlite' } as Database, redis }),
+      counts: openSharedCounts({ database: { engine: 'sqlite' } as Database, redis }, false),
       async [Symbol.asyncDispose]() {
         redis.disconnect()
         await server[Symbol.asyncDispose]()
       },
     }
-  })
-  processesSuite(store)
-})
+  }),
+)
 
-describeOnServers('limits: two processes with PostgreSQL', () => {
-  const store = shared(async function () {
+describeOnServers('limits: two processes with PostgreSQL', () =>
+  processesSuite(async function () {
     const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
     const database = await openDatabase({ kind: 'postgres', url, connectionsMax: 4 }, patiently)
-    return {
-      shared: sharedIn({ database }),
-      [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
-    }
-  })
-  processesSuite(store)
-})
+    return { ...database, counts: openSharedCounts({ database, redis: undefined }, false) }
+  }),
+)
 
 it('limits: an unavailable store lifts no limit and delays no request', async () => {
   const shared = { add: async () => await Promise.reject(new Error('out of reach')) }
@@ -288,12 +275,9 @@ describe('limits: 429', () => {
     const wrong = { method: 'POST', path: paths.token, headers: FORM, body: 'a=b' }
     await send(service.url, wrong)
     await send(service.url, wrong)
-    const type = { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '1000' }
-    const withoutBody = request(service.url + paths.token, { method: 'POST', headers: type })
-    withoutBody.flushHeaders()
-    const [response] = (await once(withoutBody, 'response')) as [IncomingMessage]
-    expect(response.statusCode).to.equal(429)
-    withoutBody.destroy()
+    const head = `POST ${paths.token} HTTP/1.1\r\nHost: x\r\n${FORM.join(': ')}\r\n`
+    const received = await sendBytes(service.url, `${head}Content-Length: 1000\r\n\r\n`)
+    expect(received).to.match(/^HTTP\/1\.1 429 /)
   })
 
   // [RFC 8414 §6.2; RFC 9700 §4.13; threat 37]
@@ -331,14 +315,12 @@ describe('limits: 429', () => {
     it(`counts of GraphQL ${what}`, async () => {
       await using service = await startWith({ limits: { memberApiCostPerPersonMax: max } })
       const token = await memberToken(service.url)
-      const codes: unknown[] = []
-      const statuses = await statusesOf(expected.length, async (turn) => {
-        const answer = await askMember({ url: service.url, token }, { query: query(turn) })
-        if (answer.status === 429) codes.push(answer.body.errors?.[0]?.extensions?.['code'])
-        return answer
-      })
-      expect(statuses).to.deep.equal(expected)
-      for (const code of codes) expect(code).to.equal('TOO_MANY_REQUESTS')
+      const address = { url: service.url, token }
+      for (const [turn, wanted] of expected.entries()) {
+        const { status, body } = await askMember(address, { query: query(turn) })
+        expect(status, `request ${turn}`).to.equal(wanted)
+        if (status === 429) expect(body.errors[0].extensions.code).to.equal('TOO_MANY_REQUESTS')
+      }
     })
   }
 
@@ -488,16 +470,10 @@ describe('the documented limits of forms', () => {
   })
 
   it('apply to an OAuth endpoint', async () => {
-    // The Location header repeats the form, and is therefore too long for fetch.
-    const status = async (bytes: number) => {
-      const { body, ...rest } = form(bytes)
-      const sent = request(service().url + paths.authorization, { ...rest, maxHeaderSize: 131_072 })
-      const [response] = (await once(sent.end(body), 'response')) as [IncomingMessage]
-      response.resume()
-      return response.statusCode
-    }
-    expect(await status(atEndpoint)).to.equal(303)
-    expect(await status(atEndpoint + 1)).to.equal(413)
+    const answerTo = async (bytes: number) =>
+      await send(service().url, { path: paths.authorization, ...form(bytes) })
+    expect((await answerTo(atEndpoint)).status).to.equal(303)
+    expect((await answerTo(atEndpoint + 1)).status).to.equal(413)
   })
 
   for (const [where, address, limit] of [

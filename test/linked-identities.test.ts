@@ -1,6 +1,6 @@
 import { standardClaims } from '../src/directory/people/provider-presets.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
-import { policyWith, sam, startService } from './support/gatehouse.ts'
+import { policyWith, sam } from './support/gatehouse.ts'
 import { linkIdentity } from './support/identity-provider.ts'
 import { mailsWith } from './support/mail-folder.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -10,21 +10,18 @@ const [list, remove] = ['/account/identity-providers', '/account/identity-provid
 
 describe('the page of linked identities', () => {
   let aheadMs = 0
-  const service = sharedService(undefined, async () => {
-    const ids = ['acme', 'other']
-    return await startService({
-      environment: { IDENTITY_PROVIDER_SECRETS: ids.map((id) => `${id}=s`).join(' ') },
-      policy: policyWith({
-        signIn: {
-          freshSeconds: 120,
-          identityProviders: ids.map((id) => ({
-            ...{ id, name: `At ${id}`, issuer: `https://${id}.example`, clientId: 'c' },
-            ...{ claims: standardClaims, domains: [] },
-          })),
-        },
-      }),
-      now: () => Date.now() + aheadMs,
-    })
+  const service = sharedService({
+    environment: { IDENTITY_PROVIDER_SECRETS: 'acme=s other=s' },
+    policy: policyWith({
+      signIn: {
+        freshSeconds: 120,
+        identityProviders: ['acme', 'other'].map((id) => ({
+          ...{ id, name: `At ${id}`, issuer: `https://${id}.example`, clientId: 'c' },
+          ...{ claims: standardClaims, domains: [] },
+        })),
+      },
+    }),
+    now: () => Date.now() + aheadMs,
   })
   const keyOf = (provider: string, subject = 's1') => ({
     ...{ provider, issuer: `https://${provider}.example`, subject },
@@ -63,10 +60,8 @@ describe('the page of linked identities', () => {
     expect(await left()).to.have.length(4)
     aheadMs = 130_000
     const returned = await person.send(page, remove, keyOf('acme'))
-    expect(returned, 'asked for a sign-in first').to.include({
-      status: 200,
-      path: `${list}?done=repeat`,
-    })
+    const askedFirst = { status: 200, path: `${list}?done=repeat` }
+    expect(returned, 'asked for a sign-in first').to.include(askedFirst)
     expect(await left()).to.have.length(4)
     await person.send(returned, remove, keyOf('acme'))
     expect(await left()).to.deep.equal(['acme s2', 'idp_1 s1', 'other s1'])
@@ -77,9 +72,9 @@ describe('the page of linked identities', () => {
 
   // [371]
   it('keeps one identity that opens the whole account of a person without password and passkey', async () => {
-    const person = makePagePerson(service().url, sam)
+    const { kysely, url } = service()
+    const person = makePagePerson(url, sam)
     const page = await person.visit(list)
-    const { kysely } = service()
     const { password_hash } = await rowOf(kysely, 'person', { id: 'per_sam' })
     await change(kysely, 'person', { id: 'per_sam' }, { password_hash: null })
     const answers = await Promise.all(

@@ -48,121 +48,111 @@ async function lineOf({ log }: { readonly log: readonly string[] }, { headers }:
   })
 }
 
-describe('log: no code, token, secret, password, cookie, form token or verifier (RFC 9700 §4.2; OSVDB-118830) [119]', () => {
-  // [RFC 9700 §4.9.3; threat 14]
-  it('in no line of a complete set of flows, including failed ones', async () => {
-    await using service = await startService({ policy: flushingSoon })
-    const secrets = await useEverything(service)
-    const text = service.log.join('')
-    expect(service.log.length).to.be.greaterThan(60)
-    expect(secrets.size).to.be.greaterThan(40)
-    expect(text).to.include('per_sam').and.include(notes.clientId).and.include(portal.clientId)
-    const leakedTo = (kept: string) =>
-      [...secrets].filter((one) => kept.includes(one) || kept.includes(encodeURIComponent(one)))
-    expect(leakedTo(text)).to.deep.equal([])
-    const events = await eventually(20_000, async () => {
-      const rows = await rowsOf(service.kysely, 'audit_event')
-      const actions = rows.map(({ action }) => action)
-      expect(actions).to.include.members(['sign_in.success', 'client.refused', 'sign_in.failure'])
-      return JSON.stringify(rows)
-    })
-    expect(leakedTo(events)).to.deep.equal([])
+// [RFC 9700 §4.9.3; threat 14]
+it('log: no code, token, secret, password, cookie, form token or verifier (RFC 9700 §4.2; OSVDB-118830) [119] in no line of a complete set of flows, including failed ones', async () => {
+  await using service = await startService({ policy: flushingSoon })
+  const secrets = await useEverything(service)
+  const text = service.log.join('')
+  expect(service.log.length).to.be.greaterThan(60)
+  expect(secrets.size).to.be.greaterThan(40)
+  expect(text).to.include('per_sam').and.include(notes.clientId).and.include(portal.clientId)
+  const leakedTo = (kept: string) =>
+    [...secrets].filter((one) => kept.includes(one) || kept.includes(encodeURIComponent(one)))
+  expect(leakedTo(text)).to.deep.equal([])
+  const events = await eventually(20_000, async () => {
+    const rows = await rowsOf(service.kysely, 'audit_event')
+    const actions = rows.map(({ action }) => action)
+    expect(actions).to.include.members(['sign_in.success', 'client.refused', 'sign_in.failure'])
+    return JSON.stringify(rows)
   })
-
-  async function useEverything({ url }: RunningService): Promise<ReadonlySet<string>> {
-    const passwords = [sam, olivia, amir].map(({ password }) => password)
-    const clients = [asPortal.client_secret, asResourceServer.client_secret]
-    const secrets = new Set([...passwords, ...clients, codeVerifier])
-    const { fetch: original } = globalThis
-    globalThis.fetch = async (input, init) => {
-      const answer = await original(input, init)
-      for (const cookie of answer.headers.getSetCookie()) keep(/=([^;]+)/.exec(cookie)?.[1])
-      keep(hiddenField(await answer.clone().text()))
-      keep(/\/interaction\/([\w-]{20,})/.exec(answer.headers.get('location') ?? '')?.[1])
-      return answer
-    }
-    function keep<Value>(value: Value): Value {
-      if (typeof value === 'string' && value.length >= 8) secrets.add(value)
-      return value
-    }
-    try {
-      await flows()
-    } finally {
-      globalThis.fetch = original
-    }
-    return secrets
-
-    async function flows() {
-      const { client_id, client_secret, redirect_uri } = asPortal
-      for (const [fields, answers, more] of [
-        [{}, sam, {}],
-        [{ client_id, redirect_uri }, olivia, { client_secret }],
-      ] as const) {
-        const obtained = await obtainCode(url, fields, answers)
-        keep(obtained.code)
-        const redeeming = { ...obtained.form, ...more }
-        const wrong = keep(`wrong-verifier-${'x'.repeat(40)}`)
-        await post(paths.token, { ...redeeming, code_verifier: wrong })
-        await post(paths.token, { ...redeeming, resource: 'https://evil.example' })
-        await post(paths.token, { ...obtained.form, client_secret: keep('a-wrong-secret-0001') })
-        const { body: answer } = await post(paths.token, redeeming)
-        const access = keep(String(answer.access_token))
-        const refreshToken = keep(String(answer.refresh_token))
-        keep(answer.id_token)
-
-        for (const token of [access, refreshToken, keep('a-token-that-nobody-has')]) {
-          await send(url, { path: paths.userinfo, headers: bearer(token) })
-          await send(url, { path: `${paths.userinfo}?access_token=${token}` })
-          await post(paths.introspection, { ...asResourceServer, token })
-          await post(paths.introspection, { token })
-          await post(paths.graphql, {}, bearer(token))
-          await post(paths.mcp, {}, bearer(token))
-          await send(url, { path: `/no-such-place/${token}?code=${token}` })
-        }
-        const own = { client_id: obtained.form['client_id'], ...more }
-        const asked = { grant_type: 'refresh_token', ...own }
-        const { body: next } = await post(paths.token, { ...asked, refresh_token: refreshToken })
-        keep(next.access_token)
-        const token = keep(String(next.refresh_token))
-        await post(paths.token, { ...asked, refresh_token: refreshToken, scope: 'admin' })
-        await post(paths.token, { ...asked, refresh_token: keep('no-refresh-token-at-all') })
-        await post(paths.revocation, { ...own, token })
-        await post(paths.token, { ...asked, refresh_token: token })
-        await post(paths.token, redeeming)
-      }
-
-      await post(paths.token, { grant_type: 'password' }, basic(client_id, keep('wrong-basic-1')))
-      await post(paths.token, {}, ['Authorization', `Basic ${keep('bm8tY29sb24taGVyZQ')}`])
-      await post(paths.registration, { client_name: 'x' }, bearer(keep('initial-access-token')))
-      for (const wrong of [
-        { ...sam, password: keep('a-wrong-password-1') },
-        { ...sam, password: keep('correct-horse-battery') },
-        { ...sam, password: keep('x'.repeat(2000)) },
-        { login: keep('my-password-typed-as-the-login'), password: 'x' },
-        { ...sam, refuse: true },
-      ]) {
-        await obtainCode(url, {}, wrong).catch(() => {})
-      }
-      const person = makeHeadlessPerson(sam)
-      const state = keep('a-state-that-is-secret-0001')
-      const nonce = keep('a-nonce-that-is-secret-0001')
-      await person.authorize(authorizeUrl(url, { state, nonce }), notes.redirectUri)
-      await person.open(authorizeUrl(url, { state, redirect_uri: `https://evil.example/${state}` }))
-      await person.open(authorizeUrl(url, { state, scope: 'nothing', nonce }))
-      await person.open(authorizeUrl(url, { client_id: keep('a-secret-as-client-id') }))
-      await person.open(new URL(`${paths.endSession}?id_token_hint=${keep('a.b.c-hint')}`, url))
-    }
-
-    async function post(path: string, fields: Fields, headers: readonly string[] = []) {
-      return await postForm(url + path, fields, headers)
-    }
-  }
+  expect(leakedTo(events)).to.deep.equal([])
 })
+
+async function useEverything({ url }: RunningService): Promise<ReadonlySet<string>> {
+  const passwords = [sam, olivia, amir].map(({ password }) => password)
+  const clients = [asPortal.client_secret, asResourceServer.client_secret]
+  const secrets = new Set([...passwords, ...clients, codeVerifier])
+  const { fetch } = globalThis
+  using restoring = new DisposableStack()
+  restoring.defer(() => Object.assign(globalThis, { fetch }))
+  globalThis.fetch = async (...request) => {
+    const answer = await fetch(...request)
+    for (const cookie of answer.headers.getSetCookie()) keep(/=([^;]+)/.exec(cookie)?.[1])
+    keep(hiddenField(await answer.clone().text()))
+    keep(/\/interaction\/([\w-]{20,})/.exec(answer.headers.get('location') ?? '')?.[1])
+    return answer
+  }
+  function keep<Value>(value: Value): Value {
+    if (typeof value === 'string' && value.length >= 8) secrets.add(value)
+    return value
+  }
+  const post = async (path: string, fields: Fields, headers: readonly string[] = []) =>
+    await postForm(url + path, fields, headers)
+  const { client_id, client_secret, redirect_uri } = asPortal
+  for (const [fields, answers, more] of [
+    [{}, sam, {}],
+    [{ client_id, redirect_uri }, olivia, { client_secret }],
+  ] as const) {
+    const obtained = await obtainCode(url, fields, answers)
+    keep(obtained.code)
+    const redeeming = { ...obtained.form, ...more }
+    const wrong = keep(`wrong-verifier-${'x'.repeat(40)}`)
+    await post(paths.token, { ...redeeming, code_verifier: wrong })
+    await post(paths.token, { ...redeeming, resource: 'https://evil.example' })
+    await post(paths.token, { ...obtained.form, client_secret: keep('a-wrong-secret-0001') })
+    const { body: answer } = await post(paths.token, redeeming)
+    const access = keep(String(answer.access_token))
+    const refreshToken = keep(String(answer.refresh_token))
+    keep(answer.id_token)
+
+    for (const token of [access, refreshToken, keep('a-token-that-nobody-has')]) {
+      await send(url, { path: paths.userinfo, headers: bearer(token) })
+      await send(url, { path: `${paths.userinfo}?access_token=${token}` })
+      await post(paths.introspection, { ...asResourceServer, token })
+      await post(paths.introspection, { token })
+      await post(paths.graphql, {}, bearer(token))
+      await post(paths.mcp, {}, bearer(token))
+      await send(url, { path: `/no-such-place/${token}?code=${token}` })
+    }
+    const own = { client_id: obtained.form['client_id'], ...more }
+    const asked = { grant_type: 'refresh_token', ...own }
+    const { body: next } = await post(paths.token, { ...asked, refresh_token: refreshToken })
+    keep(next.access_token)
+    const token = keep(String(next.refresh_token))
+    await post(paths.token, { ...asked, refresh_token: refreshToken, scope: 'admin' })
+    await post(paths.token, { ...asked, refresh_token: keep('no-refresh-token-at-all') })
+    await post(paths.revocation, { ...own, token })
+    await post(paths.token, { ...asked, refresh_token: token })
+    await post(paths.token, redeeming)
+  }
+
+  await post(paths.token, { grant_type: 'password' }, basic(client_id, keep('wrong-basic-1')))
+  await post(paths.token, {}, ['Authorization', `Basic ${keep('bm8tY29sb24taGVyZQ')}`])
+  await post(paths.registration, { client_name: 'x' }, bearer(keep('initial-access-token')))
+  for (const wrong of [
+    { ...sam, password: keep('a-wrong-password-1') },
+    { ...sam, password: keep('correct-horse-battery') },
+    { ...sam, password: keep('x'.repeat(2000)) },
+    { login: keep('my-password-typed-as-the-login'), password: 'x' },
+    { ...sam, refuse: true },
+  ]) {
+    await obtainCode(url, {}, wrong).catch(() => {})
+  }
+  const person = makeHeadlessPerson(sam)
+  const state = keep('a-state-that-is-secret-0001')
+  const nonce = keep('a-nonce-that-is-secret-0001')
+  await person.authorize(authorizeUrl(url, { state, nonce }), notes.redirectUri)
+  await person.open(authorizeUrl(url, { state, redirect_uri: `https://evil.example/${state}` }))
+  await person.open(authorizeUrl(url, { state, scope: 'nothing', nonce }))
+  await person.open(authorizeUrl(url, { client_id: keep('a-secret-as-client-id') }))
+  await person.open(new URL(`${paths.endSession}?id_token_hint=${keep('a.b.c-hint')}`, url))
+  return secrets
+}
 
 describe('log: each request has one line', () => {
   const service = sharedService()
 
-  const requests: readonly [method: string, path: string, route: string, status: number][] = [
+  for (const [method, path, route, status] of [
     ['GET', paths.health, paths.health, 200],
     ['GET', paths.openidConfiguration, 'discovery', 200],
     ['GET', paths.authorization, 'authorization', 400],
@@ -175,8 +165,7 @@ describe('log: each request has one line', () => {
     ['GET', '/no-such-place', 'none', 404],
     ['GET', '/API/oauth/token', 'none', 404],
     ['PUT', paths.token, 'none', 405],
-  ]
-  for (const [method, path, route, status] of requests) {
+  ] as const) {
     it(`of ${method} ${path} with its id, the pattern of its path, and ${status}`, async () => {
       const answer = await send(service().url, { method, path })
       const line = await lineOf(service(), answer)
@@ -308,18 +297,16 @@ describe('log: a fault is one line with its cause, and the client sees only the 
   it('for an unexpected error in the engine, too', async () => {
     await using service = await startService()
     const { getAll } = URLSearchParams.prototype
+    using restoring = new DisposableStack()
+    restoring.defer(() => Object.assign(URLSearchParams.prototype, { getAll }))
     URLSearchParams.prototype.getAll = () => {
       throw new Error('the secret reason')
     }
-    try {
-      const answer = await send(service.url, { path: `${paths.authorization}?state=x` })
-      expect(answer.status).to.equal(500)
-      expect(answer.text).to.not.include('the secret reason')
-      expect((await lineOf(service, answer)).cause).to.match(/the secret reason\n +at /)
-      expect(service.log.filter((text) => text.includes('the secret reason'))).to.have.lengthOf(1)
-    } finally {
-      URLSearchParams.prototype.getAll = getAll
-    }
+    const answer = await send(service.url, { path: `${paths.authorization}?state=x` })
+    expect(answer.status).to.equal(500)
+    expect(answer.text).to.not.include('the secret reason')
+    expect((await lineOf(service, answer)).cause).to.match(/the secret reason\n +at /)
+    expect(service.log.filter((text) => text.includes('the secret reason'))).to.have.lengthOf(1)
   })
 
   it('for a full disk: 503 for changes; the service is not ready, and recovers [193]', async () => {

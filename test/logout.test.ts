@@ -5,7 +5,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { refresh, register, userinfo } from './support/client.ts'
 import { notes, olivia, sam } from './support/gatehouse.ts'
-import { confirmSignOut, makePagePerson, textOf } from './support/page-person.ts'
+import { confirmSignOut, makePagePerson, targetOf, textOf } from './support/page-person.ts'
 import { type Asking, getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
 import { encode, type Fields } from './support/wire.ts'
@@ -60,8 +60,8 @@ describe('/oauth/logout [design 27]', () => {
     expect((await refresh(url, tokens.refresh_token ?? '')).status).to.equal(200)
   })
 
-  // [RP-Initiated Logout §3]
-  it('redirects to a registered address of the hint or client_id, with the state only', async () => {
+  // [RP-Initiated Logout §2; RP-Initiated Logout §3]
+  it('redirects to a registered address of the hint or client_id, with the state only, also for a form, but not for JSON', async () => {
     const { person, tokens } = await getTokens(service().url)
     const named = { id_token_hint: tokens.id_token, post_logout_redirect_uri: back, state: 's' }
     expect(await destination(person, address(named))).to.equal(`${back}?state=s`)
@@ -69,14 +69,10 @@ describe('/oauth/logout [design 27]', () => {
     expect(await destination(other.person, address(toNotes))).to.equal(back)
     const nobody = makeHeadlessPerson(sam)
     expect(await destination(nobody, address(toNotes)), 'without a session').to.equal(back)
-  })
-
-  it('accepts the request as a form, but not as JSON [RP-Initiated Logout §2]', async () => {
-    const { person } = await getTokens(service().url)
-    const answer = await person.open(address(), { method: 'POST', body: encode(toNotes) })
+    const third = await getTokens(service().url)
+    const answer = await third.person.open(address(), { method: 'POST', body: encode(toNotes) })
     expect(answer.status).to.equal(303)
-    const next = new URL(answer.headers.get('location') ?? '', service().url)
-    expect(await destination(person, next)).to.equal(back)
+    expect(await destination(third.person, targetOf(answer, service().url))).to.equal(back)
     const headers = { 'content-type': 'application/json' }
     expect((await fetch(address(), { method: 'POST', body: '{}', headers })).status).to.equal(415)
   })
@@ -115,6 +111,12 @@ describe('/oauth/logout [design 27]', () => {
 describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () => {
   const service = sharedService()
   const applications = '/admin/northlight/applications'
+  const operator = makePagePerson(() => service().url, olivia)
+  const redirectUri = 'https://planner.example/callback'
+  const planner = {
+    ...{ name: 'Study Planner', redirect_uris: redirectUri, auth_method: 'none' },
+    scope: 'account:read',
+  }
 
   /** Signs out with the request that openid-client builds. Returns the status and the destination. */
   async function signOut(asking: Asking, address: string) {
@@ -130,14 +132,9 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
   }
 
   it('is entered, kept and removed by operators [RP-Initiated Logout §3.1]', async () => {
-    const operator = makePagePerson(service().url, olivia)
     const address = 'https://planner.example/signed-out'
-    const redirectUri = 'https://planner.example/callback'
-    const entry = {
-      ...{ name: 'Study Planner', redirect_uris: redirectUri, auth_method: 'none' },
-      post_logout_redirect_uris: `${address}\n\nhttps://planner.example/bye`,
-      scope: 'account:read',
-    }
+    const uris = `${address}\n\nhttps://planner.example/bye`
+    const entry = { ...planner, post_logout_redirect_uris: uris }
     const made = await operator.submit(`${applications}/new`, entry, applications)
     expect(made.text).to.include('After sign-out').and.include(address)
     const clientId = textOf(made, 'client-id')
@@ -145,12 +142,11 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
     expect(await signOut(asking, address)).to.deep.equal([303, `${address}?state=the-state`])
     const edit = await operator.visit(`${applications}/${clientId}/edit`)
     expect(edit.text).to.include(address)
-    await operator.send(edit, edit.path, { ...entry, post_logout_redirect_uris: '' })
+    await operator.send(edit, edit.path, { ...planner, post_logout_redirect_uris: '' })
     expect(await signOut(asking, address)).to.deep.equal([400, null])
   })
 
   it('follows the rules of redirect addresses', async () => {
-    const operator = makePagePerson(service().url, olivia)
     const many = Array.from({ length: 21 }, (_, n) => `https://planner.example/${n}`).join('\n')
     for (const [typed, problem] of [
       ['http://planner.example/bye', 'must begin with https://'],
@@ -158,10 +154,7 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
       ['javascript:alert(1)', 'com.example.app'],
       [many, '20 addresses'],
     ] as const) {
-      const entry = {
-        ...{ name: 'Never made', redirect_uris: 'https://planner.example/cb', auth_method: 'none' },
-        ...{ post_logout_redirect_uris: typed, scope: 'account:read' },
-      }
+      const entry = { ...planner, name: 'Never made', post_logout_redirect_uris: typed }
       const seen = await operator.submit(`${applications}/new`, entry, applications)
       expect(seen.status, typed).to.equal(422)
       expect(textOf(seen, 'post-logout-uris-problem')).to.include(problem)

@@ -5,17 +5,10 @@ import { join } from 'node:path'
 import type { Transaction } from 'kysely'
 import nodemailer from 'nodemailer'
 import { pino } from 'pino'
-import type { SMTPServerOptions } from 'smtp-server'
 
 import { readConfig } from '../src/config/config.ts'
 import { makeMail } from '../src/directory/mail/mail.ts'
-import {
-  MAIL_FILES_MAX,
-  mailFiles,
-  mailFolder,
-  openMailFolder,
-  readMailFile,
-} from '../src/directory/mail/mail-folder.ts'
+import { MAIL_FILES_MAX, mailFolder, openMailFolder } from '../src/directory/mail/mail-folder.ts'
 import { type Mail, type MailKind, messages, queueMail } from '../src/directory/mail/messages.ts'
 import { smtpOptions } from '../src/directory/mail/smtp.ts'
 import { createLink, makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
@@ -35,8 +28,8 @@ import {
   startService,
 } from './support/gatehouse.ts'
 import { within } from './support/in-time.ts'
-import { mailsHandled } from './support/mail-folder.ts'
-import { smtpError, startMailServer } from './support/mail-server.ts'
+import { mailsHandled, mailsTo } from './support/mail-folder.ts'
+import { type MailServerOptions, smtpError, startMailServer } from './support/mail-server.ts'
 import { decode } from './support/page-person.ts'
 import { eventually, freePort, temporaryFolder } from './support/programs.ts'
 import { rejection } from './support/rejection.ts'
@@ -70,8 +63,12 @@ const kinds = Object.keys(messages) as MailKind[]
 const mailOf = (kind: MailKind, more: object = {}) =>
   ({ kind, to: TO, values: values[kind], ...more }) as Mail
 
-async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
+type Place = { smtpUrl?: string | undefined; dataDir?: string }
+
+/** Starts mail that goes to a server with these options, unless `place` has another destination. */
+async function startMail(options: MailServerOptions = {}, place: Place = {}) {
   await using opening = new AsyncDisposableStack()
+  const server = opening.use(await startMailServer(options))
   const database = opening.use(await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently))
   const log: string[] = []
   const heard: string[] = []
@@ -89,7 +86,7 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
     { database, now, requestLimits, noteEvent },
     {
       ...{ baseUrl: 'https://gatehouse.example', mailFrom: 'no-reply@gatehouse.example', service },
-      ...{ dataDir: temporaryFolder(), smtpUrl: undefined, ...place },
+      ...{ dataDir: temporaryFolder(), smtpUrl: server.url, ...place },
     },
     links,
   )
@@ -99,7 +96,7 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   const commit = async <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
     await database.kysely.transaction().execute(work)
   return {
-    ...{ kysely: database.kysely, log, heard, failed, clock, now },
+    ...{ kysely: database.kysely, log, heard, failed, clock, now, received: server.received },
     queue: async (message: Mail) =>
       await commit(async (trx) => await queueMail(trx, message, now())),
     async link(kind: OneTimeLinkKind = 'recovery') {
@@ -111,11 +108,14 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   }
 }
 
-type Running = Awaited<ReturnType<typeof startMail>>
-
 const soon = async (work: () => void) => await eventually(10_000, async () => work())
 
-async function addPerson({ kysely }: Running, more: object = {}) {
+const dropConnections: MailServerOptions['before'] = async (_, sockets) => {
+  for (const socket of sockets) socket.destroy()
+  await new Promise(() => {})
+}
+
+async function addPerson({ kysely }: Pick<RunningService, 'kysely'>, more: object = {}) {
   const row = { id: 'per_june', email: TO, email_canonical: TO, name: 'June', created_at: 1 }
   await insert(kysely, 'person', { ...row, imported_at: 1, ...more })
 }
@@ -131,14 +131,13 @@ describe('mail', () => {
     const alike = ['junе@home.example', 'ȷune@home.example', 'june@hοme.example']
     for (const typed of [...alike, 'ｊune@home.example'])
       expect(canonicalEmail(typed), typed).to.not.equal(TO)
-    await using server = await startMailServer()
-    await using mail = await startMail({ smtpUrl: server.url })
+    await using mail = await startMail()
     await addPerson(mail)
     const startedAtMs = performance.now()
     await mail.queue(mailOf('recovery', { to: undefined, personId: 'per_june' }))
-    await soon(() => expect(server.received).to.have.length(1))
+    await soon(() => expect(mail.received).to.have.length(1))
     expect(performance.now() - startedAtMs).to.be.below(1500)
-    const [message] = server.received
+    const [message] = mail.received
     expect(message).to.deep.include({ to: [TO], from: 'no-reply@gatehouse.example' })
     expect(message?.content).to.match(/^Auto-Submitted: auto-generated\r$/m)
     expect(message?.content).to.match(/^Message-ID: <[0-9a-f-]{36}@gatehouse\.example>\r$/m)
@@ -146,13 +145,13 @@ describe('mail', () => {
     expect((await waitingMessages(mail)).get('mail')).to.equal(undefined)
     await mail.queue(mailOf('recovery', { linkId: 'used' }))
     await soon(() => expect(mail.heard).to.deep.equal(['sent', 'sent']))
-    expect(server.received, 'of a link that was used or has expired').to.have.length(1)
+    expect(mail.received, 'of a link that was used or has expired').to.have.length(1)
   })
 
   it('is a readable file by default, only for its owner, with equal text and HTML', async () => {
     const dataDir = temporaryFolder()
     const folder = mailFolder(dataDir)
-    await using mail = await startMail({ dataDir })
+    await using mail = await startMail({}, { smtpUrl: undefined, dataDir })
     const { id, token } = await mail.link()
     const sent = kinds.filter((kind) => messages[kind].notice !== true)
     for (const kind of sent) await mail.queue(mailOf(kind, { linkId: id }))
@@ -187,7 +186,7 @@ describe('mail', () => {
   })
 
   it('waits for a mail server that is down also without a recipient, and so reveals no account; doctor reports it', async () => {
-    await using mail = await startMail({ smtpUrl: `smtp://127.0.0.1:${await freePort()}` })
+    await using mail = await startMail({}, { smtpUrl: `smtp://127.0.0.1:${await freePort()}` })
     await mail.queue(mailOf('recovery', { linkId: 'used' }))
     await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
     const at = async (aheadMs: number) =>
@@ -202,13 +201,12 @@ describe('mail', () => {
   it('waits for a mail server that is down, keeps its Message-ID, and logs no address or link', async () => {
     let isDown = true
     const attempts: string[] = []
-    await using server = await startMailServer({
+    await using mail = await startMail({
       before: async ({ content }) => {
         attempts.push(...headerOf(content, 'Message-ID').map(String))
         if (isDown) throw smtpError(451, `\u001b[2J ${TO} ${'x'.repeat(400)}`)
       },
     })
-    await using mail = await startMail({ smtpUrl: server.url })
     const { id, token } = await mail.link()
     await mail.queue(mailOf('recovery', { linkId: id }))
     await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
@@ -218,7 +216,7 @@ describe('mail', () => {
     expect(JSON.stringify(row)).to.not.include(token.split('.')[1])
     isDown = false
     mail.clock.aheadMs = 11_000
-    await soon(() => expect(server.received).to.have.length(1))
+    await soon(() => expect(mail.received).to.have.length(1))
     expect(attempts).to.have.length(2)
     expect(new Set(attempts).size).to.equal(1)
     expect(mail.log.join('')).to.not.match(/june|\[2J|xxxx/)
@@ -231,10 +229,10 @@ describe('mail', () => {
     ['is greylisting', { onRcptTo: (_, __, done) => done(smtpError(450)) }, 'postponed'],
     ['rejects the sender', { onMailFrom: (_, __, done) => done(smtpError(550)) }, 'postponed'],
     ['requires a password', { authOptional: false }, 'postponed'],
-  ] as const satisfies [string, Parameters<typeof startMailServer>[0], string][]) {
+    ['drops the connection', { before: dropConnections }, 'postponed'],
+  ] as const satisfies [string, MailServerOptions, string][]) {
     it(`is ${outcome === 'dropped' ? outcome : 'postponed for three days'} if the server ${what}`, async () => {
-      await using server = await startMailServer(options)
-      await using mail = await startMail({ smtpUrl: server.url })
+      await using mail = await startMail(options)
       await mail.queue(mailOf('password_changed', { personId: 'per_june', siteId: 'sit_a' }))
       await soon(() => expect(mail.heard).to.deep.equal([outcome]))
       const waiting = (await waitingMessages(mail)).get('mail')
@@ -250,27 +248,14 @@ describe('mail', () => {
     })
   }
 
-  it('is postponed after a dropped connection', async () => {
-    await using server = await startMailServer({
-      before: async () => {
-        for (const socket of server.sockets) socket.destroy()
-        await new Promise(() => {})
-      },
-    })
-    await using mail = await startMail({ smtpUrl: server.url })
-    await mail.queue(mailOf('password_changed'))
-    await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
-  })
-
   it('does not hold up a stop when the server is silent [234]', async () => {
     const waiting = Promise.withResolvers<void>()
-    await using server = await startMailServer({
+    const mail = await startMail({
       before: async () => {
         waiting.resolve()
         await new Promise(() => {})
       },
     })
-    const mail = await startMail({ smtpUrl: server.url })
     await mail.queue(mailOf('password_changed'))
     await waiting.promise
     await within(8_000, mail[Symbol.asyncDispose]())
@@ -278,11 +263,11 @@ describe('mail', () => {
   })
 
   it('signs in over TLS, and requires TLS except on this machine', async () => {
-    const onAuth: SMTPServerOptions['onAuth'] = ({ username, password }, _, done) =>
+    const onAuth: MailServerOptions['onAuth'] = ({ username, password }, _, done) =>
       done(null, password === 'p@ss/word' ? { user: username } : undefined)
     await using server = await startMailServer({ onAuth, authOptional: false })
-    const url = `smtp://gate%40house:p%40ss%2Fword@127.0.0.1:${server.port}`
-    await using mail = await startMail({ smtpUrl: url })
+    const smtpUrl = `smtp://gate%40house:p%40ss%2Fword@127.0.0.1:${server.port}`
+    await using mail = await startMail({}, { smtpUrl })
     await mail.queue(mailOf('password_changed'))
     await soon(() => expect(server.received).to.have.length(1))
     expect(server.received[0]).to.include({ secure: true, user: 'gate@house' })
@@ -323,29 +308,27 @@ describe('mail', () => {
       'june@ｈome.example',
       '.june@home.example',
     ]
-    await using server = await startMailServer()
-    await using mail = await startMail({ smtpUrl: server.url })
+    await using mail = await startMail()
     for (const to of hostile) {
       expect(isMailAddress(to), JSON.stringify(to)).to.equal(false)
       await mail.queue(mailOf('password_changed', { to }))
     }
     await soon(() => expect(mail.heard).to.have.length(hostile.length))
     expect(new Set(mail.heard)).to.deep.equal(new Set(['dropped']))
-    expect(server.received).to.deep.equal([])
+    expect(mail.received).to.deep.equal([])
   })
 
   // [226, 230]
   it('contains names as text: they add no header, recipient, line or markup', async () => {
     const evil =
       'x\r\nBcc: eve@evil.example\r\n\r\n</title><script>alert(1)</script>\u202e"\'<img src=x onerror=y>'
-    await using server = await startMailServer()
-    await using mail = await startMail({ smtpUrl: server.url })
+    await using mail = await startMail()
     await addPerson(mail, { name: evil })
     await insert(mail.kysely, 'site', { id: 'sit_a', slug: 'a', name: evil, created_at: 1 })
     const values = { invitedBy: `${evil}${'y'.repeat(9999)}` }
     await mail.queue(mailOf('join_request', { personId: 'per_june', siteId: 'sit_a', values }))
-    await soon(() => expect(server.received).to.have.length(1))
-    const [{ to, content } = { to: [], content: '' }] = server.received
+    await soon(() => expect(mail.received).to.have.length(1))
+    const [{ to, content } = { to: [], content: '' }] = mail.received
     expect(to).to.deep.equal([TO])
     const counts = ['Bcc', 'Subject'].map((name) => headerOf(content, name).length)
     expect([...counts, headerOf(content, 'To')]).to.deep.equal([0, 1, [TO]])
@@ -357,15 +340,14 @@ describe('mail', () => {
   })
 
   it('reaches an address ten times a day for each kind [229, 260]', async () => {
-    await using server = await startMailServer()
-    await using mail = await startMail({ smtpUrl: server.url })
+    await using mail = await startMail()
     const { id: linkId } = await mail.link('invitation')
     for (let times = 1; times <= 15; times += 1)
       await mail.queue(mailOf('invitation', { linkId, to: times % 2 ? TO.toUpperCase() : TO }))
     await soon(() => expect(mail.heard).to.have.length(15))
-    expect(server.received).to.have.length(10)
+    expect(mail.received).to.have.length(10)
     await mail.queue(mailOf('password_changed'))
-    await soon(() => expect(server.received).to.have.length(11))
+    await soon(() => expect(mail.received).to.have.length(11))
   })
 })
 
@@ -387,44 +369,34 @@ it('doctor reports files instead of mail, except on this machine, and a server t
 describe('mail of a service', () => {
   const service = sharedService()
 
-  const inbox = async ({ config }: RunningService) => {
-    const folder = mailFolder(config.dataDir)
-    const files = await mailFiles(folder)
-    return files.map((file) => readMailFile(readFileSync(join(folder, file), 'utf8')))
-  }
-  const subjects = async () => (await inbox(service())).map(({ subject }) => subject)
+  const subjects = () => mailsTo(service()).flatMap((mail) => headerOf(mail, 'Subject'))
 
   it('tells a person of a new app once, and of sign-ins in new browsers after the first', async () => {
     const { url, kysely } = service()
     await getTokens(url)
     await mailsHandled(service())
     const first = 'Course Notes can now use your account'
-    expect(await subjects()).to.deep.equal([first])
+    expect(subjects()).to.deep.equal([first])
     await getTokens(url)
     await mailsHandled(service())
-    expect(await subjects()).to.have.members([first, 'New sign-in to Gatehouse'])
-    const [{ to } = { to: '' }] = await inbox(service())
-    expect(to).to.equal(sam.login)
+    expect(subjects()).to.have.members([first, 'New sign-in to Gatehouse'])
+    expect(mailsTo(service(), sam.login)).to.have.length(2)
     // A recovery ends all grants. The next sign-in must still not count as the first.
     await change(kysely, 'oauth_grant', {}, { ended_at: Date.now() })
     await getTokens(url)
     await mailsHandled(service())
-    const signIns = (await subjects()).filter((subject) => subject === 'New sign-in to Gatehouse')
+    const signIns = subjects().filter((subject) => subject === 'New sign-in to Gatehouse')
     expect(signIns).to.have.length(2)
   })
 
-  it('is shown by the demo', async () => {
-    const { url } = service()
+  it('is shown by the demo, by its file name, and no other file is shown [232]', async () => {
+    const { url, config } = service()
     const list = await send(url, { path: '/mail' })
     const [, path = ''] = /href="(\/mail\/[^"]+)"/.exec(list.text) ?? []
     const message = await send(url, { path })
     expect(message.text).to.include('Hello Sam').and.to.include(`href="${url}/account"`)
     expect(message.headers.get('content-security-policy')).to.match(/^default-src 'none';.*sandbox/)
     expect((await send(url, { path: '/' })).text).to.include('href="/mail"')
-  })
-
-  it('is shown by its file name, and no other file is shown [232]', async () => {
-    const { url, config } = service()
     writeFileSync(join(mailFolder(config.dataDir), 'other.eml'), 'text/html\n\nsecret')
     for (const file of [
       ...['other.eml', '..%2fsecret', '..%2Fgatehouse.db', '%2e%2e%2fsecret', '..\\secret'],
@@ -456,6 +428,6 @@ describe('mail of a service', () => {
     await getTokens(quiet.url)
     await getTokens(quiet.url)
     expect(await rowsOf(quiet.kysely, 'outbox')).to.deep.equal([])
-    expect(await inbox(quiet)).to.deep.equal([])
+    expect(mailsTo(quiet)).to.deep.equal([])
   })
 })

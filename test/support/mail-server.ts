@@ -16,12 +16,15 @@ export interface Received {
   readonly user: string | undefined
 }
 
-/** Starts a real SMTP server on this machine. `before` runs for each message before the server accepts it. */
-export async function startMailServer(
-  options: SMTPServerOptions & { readonly before?: (received: Received) => Promise<void> } = {},
-) {
-  const { before, ...settings } = options
+export type MailServerOptions = SMTPServerOptions & {
+  /** Runs for each message before the server accepts it, with the open connections. */
+  readonly before?: (received: Received, sockets: Iterable<Socket>) => Promise<void>
+}
+
+/** Starts a real SMTP server on this machine. */
+export async function startMailServer({ before, ...settings }: MailServerOptions = {}) {
   const received: Received[] = []
+  const sockets = new Set<Socket>()
   const server = new SMTPServer({
     authOptional: true,
     closeTimeout: 10,
@@ -37,13 +40,12 @@ export async function startMailServer(
           secure,
           user: user === undefined ? undefined : String(user),
         }
-        await before?.(message)
+        await before?.(message, sockets)
         received.push(message)
       }
       answer().then(() => done(), done)
     },
   })
-  const sockets = new Set<Socket>()
   server.server.on('connection', (socket) => sockets.add(socket))
   // The tests break connections on purpose.
   server.on('error', () => {})
@@ -54,7 +56,6 @@ export async function startMailServer(
     port,
     url: `smtp://127.0.0.1:${port}`,
     received,
-    sockets,
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy()
       await new Promise<void>((closed) => server.close(closed))
