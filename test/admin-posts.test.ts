@@ -2,7 +2,7 @@ import { join } from 'node:path'
 
 import type { DatabaseLocation } from '../src/platform/store/database.ts'
 import { postDelivery } from '../src/school/posts/delivery.ts'
-import type { WorkerResult, WorkerTask } from './store-worker.ts'
+import type { WorkerTask } from './store-worker.ts'
 import { mutationOf, operatorSite } from './support/admin-api.ts'
 import { change, insert, remove, rowsOf } from './support/database.ts'
 import { memberReader } from './support/member-api.ts'
@@ -66,8 +66,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
         ? { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') }
         : { kind: 'postgres', url: databaseUrl, connectionsMax: 4 }
     const task: WorkerTask = { task: 'deliver', location }
-    const results = await race<WorkerResult>(`${import.meta.dirname}/store-worker.ts`, [task, task])
-    expect(results).to.deep.equal([{ outcomes: [] }, { outcomes: [] }])
+    await race(task, task)
   }
 
   it('reaches the inboxes of subscribers to its topic at their next request, once, but not of people who unsubscribed, read by e-mail only, or lost their role', async () => {

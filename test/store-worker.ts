@@ -16,7 +16,7 @@ import { webhookHandler } from '../src/school/webhooks/deliver-webhook.ts'
 export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocation }
 
 export type WorkerTask =
-  | { task: 'migrate'; location: DatabaseLocation; migrationsFolder?: string }
+  | { task: 'migrate'; location: DatabaseLocation }
   | { task: 'deliver'; location: DatabaseLocation }
   | { task: 'invite'; location: DatabaseLocation; actor: SiteActor; emails: string[]; max: number }
   | { task: 'send'; location: DatabaseLocation; smtpUrl: string }
@@ -29,6 +29,9 @@ export type WorkerResult = { outcomes: (Consumption | undefined)[] } | { problem
 
 // A long timeout, because these processes contend for two cores.
 const QUERY_TIMEOUT_MS = 10_000
+
+const logger = pino({ level: 'silent' })
+const ofOutbox = { now: Date.now, logger, sweeps: undefined, noteAttempt: () => {} }
 
 // The parent sends the task, waits until every process is prepared, and then sends "go" to all of them.
 process.on('message', (message: WorkerTask | 'go') => {
@@ -47,8 +50,7 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
   if (task.task === 'consume') return { outcomes: await consume(task) }
   if (task.task === 'migrate') {
     await prepared()
-    const { task: _, location, ...options } = task
-    await using _database = await openDatabase(location, options)
+    await using _ = await openDatabase(task.location)
     return { outcomes: [] }
   }
   await using database = await openDatabase(task.location, { answerWithinMs: QUERY_TIMEOUT_MS })
@@ -68,14 +70,8 @@ async function sendAll(database: Database, smtpUrl: string): Promise<void> {
     const content = { to: 'y@y.example', subject: id, text: id, html: id }
     await transport.deliver({ id, createdAt, from, ...content }, signal)
   }
-  const ports = {
-    database,
-    now: Date.now,
-    logger: pino({ level: 'silent' }),
-    noteAttempt: () => {},
-  }
-  const mail = { send, gaveUp: () => {} }
-  const { run: sendNext } = outboxTask({ mail }, { ...ports, sweeps: undefined, lookMs: 1000 })
+  const tasks = { mail: { send, gaveUp: () => {} } }
+  const { run: sendNext } = outboxTask(tasks, { ...ofOutbox, database, lookMs: 1000 })
   await prepared()
   await sendNext(new AbortController().signal)
   transport.close()
@@ -87,9 +83,8 @@ async function sendHooks(database: Database, receiver: string): Promise<void> {
     await fetch(receiver + new URL(address).pathname, { ...init, redirect: 'manual' })
   const seals = { seal: (plain: string) => plain, open: (sealed: string) => sealed }
   const ports = { database, now: Date.now, seals, fetch: fetchHere }
-  const logger = pino({ level: 'silent' })
-  const ofOutbox = { ...ports, logger, sweeps: undefined, lookMs: 50, noteAttempt: () => {} }
-  const task = outboxTask({ webhook: webhookHandler(ports) }, ofOutbox)
+  const tasks = { webhook: webhookHandler(ports) }
+  const task = outboxTask(tasks, { ...ofOutbox, database, lookMs: 50 })
   await prepared()
   await using _ = startBackgroundTasks([task], { logger })
   await new Promise(() => {})

@@ -3,17 +3,15 @@ import { dirname, join } from 'node:path'
 
 import { sql } from 'kysely'
 
-import type { Database, DatabaseLocation } from '../../src/platform/store/database.ts'
+import type { DatabaseLocation } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import type { WorkerResult, WorkerTask } from '../store-worker.ts'
-import { withEveryDatabase } from '../support/database.ts'
+import { insert, withEveryDatabase } from '../support/database.ts'
 import { inTime } from '../support/in-time.ts'
 import { race, temporaryFolder } from '../support/programs.ts'
 import { rejection } from '../support/rejection.ts'
 import { shared } from '../support/shared.ts'
 
 const ownMigrations = join(import.meta.dirname, '../../src/platform/store/migrations')
-const worker = join(import.meta.dirname, '../store-worker.ts')
 
 const person = (id: string, email: string) =>
   `insert into person (id, email, email_canonical, name, created_at)
@@ -28,17 +26,15 @@ const ada = person('per_1', 'ada@b')
 const role = (name: string) => `insert into site_role values ('per_1', 'sit_1', '${name}', 1)`
 const keys = [key('a', 'retired'), key('b', 'retired'), key('c', 'current'), key('d', 'current')]
 
-const refusals: readonly (readonly [what: string, statements: readonly string[], why: RegExp])[] = [
-  ['a second person for an address in other case', [ada, person('per_2', 'Ada@b')], /unique/i],
-  ['an unknown role', [ada, site, role('king')], /check constraint/i],
-  ['a row without its parent', [feature], /foreign key/i],
-  ['a second current signing key', keys, /unique/i],
-]
-
 withEveryDatabase('The database', (open, newPlace) => {
   const database = shared(open)
 
-  for (const [what, statements, why] of refusals) {
+  for (const [what, statements, why] of [
+    ['a second person for an address in other case', [ada, person('per_2', 'Ada@b')], /unique/i],
+    ['an unknown role', [ada, site, role('king')], /check constraint/i],
+    ['a row without its parent', [feature], /foreign key/i],
+    ['a second current signing key', keys, /unique/i],
+  ] as const) {
     it(`refuses ${what}`, async () => {
       const work = database()
         .kysely.transaction()
@@ -54,8 +50,7 @@ withEveryDatabase('The database', (open, newPlace) => {
   }
 
   it('has exactly the columns of the types', async () => {
-    const tables = await database().kysely.introspection.getTables()
-    const columns = tables
+    const columns = (await database().kysely.introspection.getTables())
       .filter(({ isView }) => !isView)
       .flatMap(({ name, columns }) =>
         columns.map((column) => `${name}.${column.name}${column.isNullable ? '?' : ''}`),
@@ -67,54 +62,41 @@ withEveryDatabase('The database', (open, newPlace) => {
     await using place = await newPlace()
     await using one = await openDatabase(place.location)
     await using two = await openDatabase(place.location, { answerWithinMs: 100 })
-    const insertInto = ({ kysely }: Pick<Database, 'kysely'>, name: string) =>
-      kysely.insertInto('setting').values(setting(name)).execute()
     await one.kysely.transaction().execute(async (kysely) => {
-      await insertInto({ kysely }, 'a')
-      await inTime(400, () => rejection(insertInto(two, 'a')))
+      await insert(kysely, 'setting', setting('a'))
+      await inTime(400, () => rejection(insert(two.kysely, 'setting', setting('a'))))
     })
-    await insertInto(two, 'b')
+    await insert(two.kysely, 'setting', setting('b'))
   })
 
   describe('when it migrates', () => {
-    it('once: a second start is a no-op', async () => {
+    it('once: a second start is a no-op, but refuses an applied file that was changed', async () => {
       await using place = await newPlace({ empty: true })
       const first = await appliedAfterOpening(place.location, () => 1)
       expect(first).to.deep.equal(await appliedAfterOpening(place.location, () => 2))
       expect(first).to.have.nested.property('[0].applied_at', 1)
-    })
-
-    it('once when three processes start together', async () => {
-      await using place = await newPlace({ empty: true })
-      const task: WorkerTask = { task: 'migrate', location: place.location }
-      const results = await race<WorkerResult>(worker, [task, task, task])
-      expect(results).to.deep.equal([{ outcomes: [] }, { outcomes: [] }, { outcomes: [] }])
-    })
-
-    it('refuses an applied file that was changed', async () => {
-      await using place = await newPlace()
-      await appliedAfterOpening(place.location, () => 1)
       const migrationsFolder = migrationsWith('0001-schema.sql', 'create table other (id text);')
       const opening = openDatabase(place.location, { migrationsFolder })
       expect((await rejection(opening)).message).to.match(/0001-schema\.sql was changed/)
     })
 
-    it('refuses a database from which a newer version removed something', async () => {
-      await using place = await newPlace()
-      const migrationsFolder = migrationsWith('0999-later.contract.sql', 'drop table site_feature;')
-      await (await openDatabase(place.location, { migrationsFolder }))[Symbol.asyncDispose]()
-      const error = await rejection(openDatabase(place.location))
-      expect(error.message).to.match(/0999-later\.contract\.sql.*newer version/)
+    it('once when three processes start together', async () => {
+      await using place = await newPlace({ empty: true })
+      const task = { task: 'migrate', location: place.location } as const
+      expect(await race(task, task, task)).to.deep.equal([])
     })
 
-    it('undoes a file that fails', async () => {
+    it('undoes a file that fails, and refuses a database from which a newer version removed something', async () => {
       await using place = await newPlace()
       const broken = 'create table half (id text);\ninsert into nowhere values (1);'
-      const migrationsFolder = migrationsWith('0999-broken.sql', broken)
-      await rejection(openDatabase(place.location, { migrationsFolder }))
-      await using database = await openDatabase(place.location)
+      const failing = { migrationsFolder: migrationsWith('0999-broken.sql', broken) }
+      await rejection(openDatabase(place.location, failing))
+      const later = migrationsWith('0999-later.contract.sql', 'drop table site_feature;')
+      await using database = await openDatabase(place.location, { migrationsFolder: later })
       const tables = await database.kysely.introspection.getTables()
       expect(tables.map(({ name }) => name)).not.to.include('half')
+      const error = await rejection(openDatabase(place.location))
+      expect(error.message).to.match(/0999-later\.contract\.sql.*newer version/)
     })
   })
 })

@@ -1,10 +1,13 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { sql } from 'kysely'
 
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { isStoreFailure, type StoreGuard } from '../../src/platform/store/guarded-stores.ts'
+import { BUSY_LIMITS_MAX, StorageTimeout } from '../../src/platform/store/storage-timeout.ts'
 import { ChangeRefused } from '../../src/school/changes/refusals.ts'
-import { withEveryDatabase } from '../support/database.ts'
+import { insert, withEveryDatabase } from '../support/database.ts'
 import { rejection } from '../support/rejection.ts'
 
 function listening() {
@@ -23,9 +26,8 @@ const setting = { name: 'twice', value: '1', updated_at: 1 }
 const mistakes: Record<string, (database: Database) => Promise<unknown>> = {
   'an invalid statement': ({ kysely }) => sql`selec 1`.execute(kysely),
   'an unknown column': ({ kysely }) => sql`select nothing from setting`.execute(kysely),
-  'a row that violates a unique index': async ({ kysely }) => {
-    await kysely.insertInto('setting').values([setting, setting]).execute()
-  },
+  'a row that violates a unique index': ({ kysely }) =>
+    insert(kysely, 'setting', [setting, setting]),
   'a compiled statement that violates one': async ({ kysely }) => {
     const add = compiled(kysely, (value: Valued<{ name: string }>) =>
       kysely.insertInto('setting').values({ ...setting, name: value('name') }),
@@ -36,9 +38,7 @@ const mistakes: Record<string, (database: Database) => Promise<unknown>> = {
   'an invalid statement in a transaction': ({ kysely }) =>
     kysely.transaction().execute(async (trx) => await sql`selec 1`.execute(trx)),
   'a refusal in a transaction': ({ kysely }) =>
-    kysely.transaction().execute(async () => {
-      throw new ChangeRefused('CONFLICT', 'no')
-    }),
+    kysely.transaction().execute(() => Promise.reject(new ChangeRefused('CONFLICT', 'no'))),
   'another error in a transaction': ({ kysely }) =>
     kysely.transaction().execute(async (trx) => {
       await sql`select 1`.execute(trx)
@@ -100,9 +100,6 @@ describe('Whether an error is a failure of the store', () => {
     'Redis has too many clients': said('ERR max number of clients reached'),
     'anything unknown': 'gone',
   }
-  for (const [what, error] of Object.entries(failures))
-    it(`it is: ${what}`, () => expect(isStoreFailure(error)).to.equal(true))
-
   const ours = {
     'a foreign key': coded('SQLITE_CONSTRAINT_FOREIGNKEY'),
     'the wrong type': coded('SQLITE_MISMATCH'),
@@ -113,6 +110,31 @@ describe('Whether an error is a failure of the store', () => {
     'a mistake in the code': new TypeError('x is not a function'),
     'an endless recursion': new RangeError('Maximum call stack size exceeded'),
   }
+  for (const [what, error] of Object.entries(failures))
+    it(`it is: ${what}`, () => expect(isStoreFailure(error)).to.equal(true))
   for (const [what, error] of Object.entries(ours))
     it(`it is not: ${what}`, () => expect(isStoreFailure(error)).to.equal(false))
+})
+
+it('the time limit ends calls to a silent store, and later also calls to a store that responds to others', async () => {
+  const LIMIT_MS = 50
+  const timeout = new StorageTimeout(LIMIT_MS)
+  const startedMs = performance.now()
+  const ended: [string, number][] = []
+  const end = (name: string) => ended.push([name, (performance.now() - startedMs) / LIMIT_MS])
+  timeout.start(() => end('silent'))
+  await delay(3 * LIMIT_MS)
+  expect(ended.map(([name]) => name)).to.deep.equal(['silent'])
+
+  timeout.start(() => end('busy'))
+  const failing = timeout.start(() => end('failing'))
+  timeout.stop(failing, false)
+  for (let turn = 0; turn < 100 && ended.length < 2; turn += 1) {
+    const other = timeout.start(() => end('other'))
+    await delay(LIMIT_MS / 5)
+    timeout.stop(other, true)
+  }
+  const [, [name, limits] = ['', 0]] = ended
+  expect(name).to.equal('busy')
+  expect(limits).to.be.above(BUSY_LIMITS_MAX)
 })

@@ -1,12 +1,10 @@
-import { join } from 'node:path'
-
 import type { CompiledQuery } from 'kysely'
 
+import { createLink, makeOneTimeLinks } from '../../src/directory/people/one-time-links.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import type { SiteActor } from '../../src/school/changes/change.ts'
 import { makeInvitations } from '../../src/school/members/invitations.ts'
-import type { WorkerResult, WorkerTask } from '../store-worker.ts'
-import { patiently, watched, withEveryDatabase } from '../support/database.ts'
+import { patiently, rowsOf, watched, withEveryDatabase } from '../support/database.ts'
 import { importRecords } from '../support/import.ts'
 import { race } from '../support/programs.ts'
 
@@ -24,7 +22,6 @@ const records = [
   person('olivia', { roles: [{ site: 'sit_a', role: 'owner', grantedAt: createdAt }] }),
   person('june'),
 ]
-const worker = join(import.meta.dirname, '../store-worker.ts')
 
 withEveryDatabase('invitations', (open, newPlace) => {
   it('run the same statements for known and unknown addresses [204]', async () => {
@@ -49,13 +46,37 @@ withEveryDatabase('invitations', (open, newPlace) => {
     await using place = await newPlace()
     await using shared = await openDatabase(place.location, patiently)
     await importRecords(shared, records)
-    const tasks = [0, 1].map((number): WorkerTask => {
+    const tasks = [0, 1].map((number) => {
       const emails = Array.from({ length: 6 }, (_, index) => `p${number}-${index}@home.example`)
-      return { task: 'invite', location: place.location, actor, emails, max: MAX }
+      return { task: 'invite', location: place.location, actor, emails, max: MAX } as const
     })
-    const results = await race<WorkerResult>(worker, tasks)
-    expect(results).to.deep.equal([{ outcomes: [] }, { outcomes: [] }])
-    const links = await shared.kysely.selectFrom('one_time_link').select('id').execute()
-    expect(links).to.have.length(MAX)
+    await race(...tasks)
+    expect(await rowsOf(shared.kysely, 'one_time_link')).to.have.length(MAX)
+  })
+})
+
+withEveryDatabase('one-time links', (open) => {
+  it('rejects a token of another kind, row or secret, or with one character changed [241, 252]', async () => {
+    const { kysely } = await open()
+    const links = makeOneTimeLinks([Buffer.alloc(32, 1)])
+    const address = { email: 'Ada@x.example', emailCanonical: 'ada@x.example' }
+    const id = await createLink(kysely, { kind: 'recovery', ...address, livesSeconds: 60 }, nowMs)
+    const token = links.tokenOf({ kind: 'recovery', id })
+    const kinds = ['invitation', 'address', 'deletion'] as const
+    const forged = [
+      ...kinds.map((kind) => links.tokenOf({ kind, id })),
+      makeOneTimeLinks([Buffer.alloc(32, 2)]).tokenOf({ kind: 'recovery', id }),
+      `other.${token.split('.')[1]}`,
+      `${token.slice(0, -2)}${token.at(-2) === 'A' ? 'B' : 'A'}${token.at(-1)}`,
+      id,
+      `${id}.`,
+      '',
+    ]
+    for (const each of forged)
+      expect(await links.find(kysely, 'recovery', { token: each, nowMs }), each).to.equal(undefined)
+    for (const kind of kinds)
+      expect(await links.find(kysely, kind, { token, nowMs }), kind).to.equal(undefined)
+    const rotated = makeOneTimeLinks([Buffer.alloc(32, 2), Buffer.alloc(32, 1)])
+    expect(await rotated.find(kysely, 'recovery', { token, nowMs })).to.include({ id })
   })
 })

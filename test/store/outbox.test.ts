@@ -1,6 +1,5 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 
 import { pino } from 'pino'
 
@@ -18,23 +17,22 @@ import {
 import { startBackgroundTasks } from '../../src/platform/process/background-tasks.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import type { WorkerTask } from '../store-worker.ts'
 import { patiently, rowOf, withEveryDatabase } from '../support/database.ts'
 import { startMailServer } from '../support/mail-server.ts'
 import { parseScrape } from '../support/metrics.ts'
 import { endWithTests, eventually, race } from '../support/programs.ts'
 
-const worker = join(import.meta.dirname, '../store-worker.ts')
 const logger = pino({ level: 'silent' })
-const quietPorts = { logger, sweeps: undefined, lookMs: 50, noteAttempt: () => {} }
 const PROCESSES = 3
 const MESSAGES = 60
 
-async function fill(database: Database, count: number) {
-  await database.kysely.transaction().execute(async (trx) => {
-    for (let at = 0; at < count; at += 1)
-      await storeMessage(trx, { kind: 'mail', payload: { at }, nowMs: Date.now() })
-  })
+const enqueue = async ({ kysely }: Pick<Database, 'kysely'>, message: object = {}) =>
+  await storeMessage(kysely, { kind: 'mail', payload: {}, nowMs: Date.now(), ...message })
+
+/** Sends the messages of a database until it is disposed of. */
+function startSending(database: Database, send: MessageHandler['send'], now = Date.now) {
+  const ports = { database, now, logger, sweeps: undefined, lookMs: 50, noteAttempt: () => {} }
+  return startBackgroundTasks([outboxTask({ mail: { send, gaveUp: () => {} } }, ports)], { logger })
 }
 
 const idsIn = (received: readonly { readonly content: string }[]) =>
@@ -45,10 +43,11 @@ withEveryDatabase('the outbox', (open, newPlace) => {
     await using place = await newPlace()
     await using database = await openDatabase(place.location, patiently)
     await using server = await startMailServer()
-    await fill(database, MESSAGES)
-    const task: WorkerTask = { task: 'send', location: place.location, smtpUrl: server.url }
-    const results = await race(worker, Array(PROCESSES).fill(task))
-    expect(results).to.deep.equal(Array(PROCESSES).fill({ outcomes: [] }))
+    await database.kysely.transaction().execute(async (kysely) => {
+      for (let at = 0; at < MESSAGES; at += 1) await enqueue({ kysely })
+    })
+    const task = { task: 'send', location: place.location, smtpUrl: server.url } as const
+    await race(...Array<typeof task>(PROCESSES).fill(task))
     expect(new Set(idsIn(server.received)).size).to.equal(MESSAGES)
     expect(server.received).to.have.length(MESSAGES)
   })
@@ -57,7 +56,7 @@ withEveryDatabase('the outbox', (open, newPlace) => {
   it('repeats a message with its id after a crash between acceptance and commit, once the claim has ended', async () => {
     await using place = await newPlace()
     await using database = await openDatabase(place.location, patiently)
-    const child = endWithTests(fork(worker))
+    const child = endWithTests(fork(`${import.meta.dirname}/../store-worker.ts`))
     let crashes = true
     await using server = await startMailServer({
       before: async () => {
@@ -66,18 +65,18 @@ withEveryDatabase('the outbox', (open, newPlace) => {
         await once(child, 'exit')
       },
     })
-    await fill(database, 1)
-    const task: WorkerTask = { task: 'send', location: place.location, smtpUrl: server.url }
+    await enqueue(database)
+    const task = { task: 'send', location: place.location, smtpUrl: server.url } as const
     child.send(task)
     await once(child, 'message')
     child.send('go')
     await eventually(20_000, async () => expect(server.received).to.have.length(1))
     crashes = false
-    await race(worker, [task])
+    await race(task)
     expect(server.received, 'while the claim lasts').to.have.length(1)
     expect(CLAIM_MS).to.be.above(2 * SEND_WITHIN_MS)
     await database.kysely.updateTable('outbox').set({ due_at: Date.now() }).execute()
-    await race(worker, [task])
+    await race(task)
     expect(idsIn(server.received)).to.have.length(2)
     expect(new Set(idsIn(server.received)).size).to.equal(1)
     expect((await waitingMessages(database)).size).to.equal(0)
@@ -85,7 +84,7 @@ withEveryDatabase('the outbox', (open, newPlace) => {
 
   it('reports the number and the age of the messages of each kind as metrics', async () => {
     await using database = await open()
-    await storeMessage(database.kysely, { kind: 'webhook', queue: 'w', payload: {}, nowMs: 10_000 })
+    await enqueue(database, { kind: 'webhook', queue: 'w', nowMs: 10_000 })
     let reads = 0
     const sources = {
       database,
@@ -110,19 +109,12 @@ withEveryDatabase('the outbox', (open, newPlace) => {
     await using database = await open()
     const slow = Promise.withResolvers<void>()
     const sent: string[] = []
-    const handler: MessageHandler = {
-      async send({ queue }) {
-        sent.push(queue)
-        if (queue !== 'quick') await slow.promise
-      },
-      gaveUp: () => {},
-    }
-    const enqueue = async (queue: string) =>
-      await storeMessage(database.kysely, { kind: 'mail', queue, payload: {}, nowMs: Date.now() })
-    for (let at = 0; at < 8 * 9; at += 1) await enqueue(`slow ${at % 8}`)
-    await enqueue('quick')
-    const ports = { ...quietPorts, database, now: Date.now }
-    await using _ = startBackgroundTasks([outboxTask({ mail: handler }, ports)], { logger })
+    for (let at = 0; at < 8 * 9; at += 1) await enqueue(database, { queue: `slow ${at % 8}` })
+    await enqueue(database, { queue: 'quick' })
+    await using _ = startSending(database, async ({ queue }) => {
+      sent.push(queue)
+      if (queue !== 'quick') await slow.promise
+    })
     try {
       await eventually(10_000, async () => expect(sent).to.include('quick'))
       expect(sent, 'eight of each slow queue').to.have.length(8 * 8 + 1)
@@ -134,23 +126,16 @@ withEveryDatabase('the outbox', (open, newPlace) => {
   it('waits longer after each failure, while a slow message delays no other', async () => {
     await using database = await open()
     const clock = { aheadMs: 0 }
-    const now = () => Date.now() + clock.aheadMs
-    const ports = { ...quietPorts, database, now }
     const slow = Promise.withResolvers<void>()
     const attempts: number[] = []
-    const handler: MessageHandler = {
-      async send({ payload, attempt }) {
-        if (Reflect.get(Object(payload), 'slow')) return await slow.promise
-        attempts.push(attempt)
-        throw new Error('not now')
-      },
-      gaveUp: () => {},
+    const send: MessageHandler['send'] = async ({ payload, attempt }) => {
+      if (Reflect.get(Object(payload), 'slow')) return await slow.promise
+      attempts.push(attempt)
+      throw new Error('not now')
     }
-    await using _ = startBackgroundTasks([outboxTask({ mail: handler }, ports)], { logger })
-    const enqueue = async (payload: object) =>
-      await storeMessage(database.kysely, { kind: 'mail', payload, nowMs: Date.now() })
-    await enqueue({ slow: true })
-    await enqueue({ slow: false })
+    await using _ = startSending(database, send, () => Date.now() + clock.aheadMs)
+    await enqueue(database, { payload: { slow: true } })
+    await enqueue(database, { payload: { slow: false } })
     for (const [at, seconds] of WAITS_SECONDS.entries()) {
       await eventually(10_000, async () => {
         const row = await rowOf(database.kysely, 'outbox', { last_error: 'not now' })

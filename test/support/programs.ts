@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
+import type { WorkerResult, WorkerTask } from '../store-worker.ts'
+
 // biome-ignore lint/style/noProcessEnv: the search path belongs to the machine, not to the service
 const inherited = process.env
 const { PATH = '', PG_BIN: postgresFolder, CI: ci } = inherited
@@ -216,15 +218,18 @@ export async function eventually<T>(timeoutMs: number, work: () => Promise<T>): 
   }
 }
 
-/** Runs each task in its own Node process, and starts all at the same moment. Returns their results. */
-export async function race<Result>(script: string, tasks: readonly object[]): Promise<Result[]> {
+/** Runs each task of store-worker.ts in its own Node process, and starts all at the same moment. */
+export async function race(...tasks: readonly WorkerTask[]) {
   const children = tasks.map((task) => {
-    const child = endWithTests(fork(script))
+    const child = endWithTests(fork(join(import.meta.dirname, '../store-worker.ts')))
     child.send(task)
     return child
   })
   await Promise.all(children.map((child) => once(child, 'message')))
-  const results = children.map(async (child): Promise<Result> => (await once(child, 'message'))[0])
+  const results = children.map(async (child) => (await once(child, 'message')) as [WorkerResult])
   for (const child of children) child.send('go')
-  return await Promise.all(results)
+  return (await Promise.all(results)).flatMap(([result]) => {
+    if ('problem' in result) throw new Error(result.problem)
+    return result.outcomes
+  })
 }
