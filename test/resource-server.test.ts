@@ -1,4 +1,4 @@
-import type { AccessToken, Tokens } from '../src/oauth/token/tokens.ts'
+import type { Tokens } from '../src/oauth/token/tokens.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeTokenJudges } from '../src/resource/resource-server/judge-token.ts'
 import { challengeHeader } from '../src/resource/resource-server/protect.ts'
@@ -12,7 +12,7 @@ import { bindTo } from './support/families.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { askMember, memberToken, readOnly, readWrite } from './support/member-api.ts'
 import { sharedService } from './support/storages.ts'
-import { refusalOf } from './support/wire.ts'
+import { type Answer, refusalOf } from './support/wire.ts'
 
 const origin = 'https://gatehouse.example'
 
@@ -20,9 +20,8 @@ const good = accessToken({ scopes: ['a', 'b'], audience: origin })
 
 type Find = Tokens['findAccessToken']
 
-/** Creates a verifier whose store records calls. The store returns a good token with `changes`, or the result of `given`. */
-function storage(changes: Partial<AccessToken> = {}, given?: Find) {
-  const find: Find = given ?? (async () => ({ ...good, ...changes }))
+/** Creates a verifier whose store records calls and finds the token with `find`, by default the good one. */
+function storage(find: Find = async () => good) {
   const calls: string[] = []
   const finders: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'> = {
     findAccessToken: async (...token) => {
@@ -31,8 +30,7 @@ function storage(changes: Partial<AccessToken> = {}, given?: Find) {
     },
     findRefreshToken: async () => undefined,
   }
-  const refreshing = { refreshTokenSeconds: 60, refreshTokenAbsoluteSeconds: 60 }
-  const lifetimes = { ...defaultsInForce().service.lifetimes, ...refreshing }
+  const { lifetimes } = defaultsInForce().service
   const judges = makeTokenJudges(finders, { audience: origin, now: () => 1, lifetimes })
   const countUse = (grantId: string) => void calls.push(`use of ${grantId}`)
   const verdict = makeVerifyBearer(judges.judgeAccessToken, undefined, countUse)
@@ -41,20 +39,13 @@ function storage(changes: Partial<AccessToken> = {}, given?: Find) {
   return { calls, verify }
 }
 
-async function reasonOf(changes: Partial<AccessToken>) {
-  const verdict = await storage(changes).verify('Bearer abc')
-  if (verdict.kind !== 'invalid') throw new Error(`the verdict is ${verdict.kind}`)
-  expect(verdict.description).to.equal(TOKEN_REFUSED)
-  return verdict.reason
-}
-
 describe('bearer verdicts', () => {
   // [RFC 6750 §2.1; RFC 6749 §7]
   it('grant a good token with one query, and count its use', async () => {
     const { calls, verify } = storage()
     expect(await verify('bearer  abc')).to.deep.equal({ kind: 'granted', token: good })
     expect(calls).to.deep.equal(['token', 'use of g'])
-    const lost = storage({ clientDisabled: true })
+    const lost = storage(async () => ({ ...good, clientDisabled: true }))
     await lost.verify('Bearer abc')
     expect(lost.calls).to.deep.equal(['token'])
   })
@@ -69,8 +60,10 @@ describe('bearer verdicts', () => {
       [{ audience: undefined }, unbound],
       [{ clientDisabled: true }, 'the client is disabled'],
       [{ family: { ...good.family, ended: true } }, 'the token was revoked'],
-    ] as const)
-      expect(await reasonOf(changes)).to.equal(reason)
+    ] as const) {
+      const verdict = await storage(async () => ({ ...good, ...changes })).verify('Bearer abc')
+      expect(verdict).to.include({ kind: 'invalid', reason, description: TOKEN_REFUSED })
+    }
   })
 
   for (const headers of [
@@ -90,7 +83,7 @@ describe('bearer verdicts', () => {
   }
 
   it('are unavailable when the query fails [Errors 7]', async () => {
-    const { verify } = storage({}, async () => {
+    const { verify } = storage(async () => {
       throw new Error('no answer')
     })
     expect((await verify('Bearer abc')).kind).to.equal('unavailable')
@@ -118,18 +111,23 @@ describe('a token at the Member API [101]', () => {
   const query = { query: '{ viewer { id } }' }
   const ask = async (token: string) => await askMember({ url: service().url, token }, query)
 
-  const challenge = (error: string, description: string, scope: string) =>
-    `Bearer error="${error}", error_description="${description}", ` +
-    `scope="${scope}", resource_metadata="${service().url}${paths.protectedResource}"`
+  const expectRefused = (answer: Answer, refusal: string, description: string, scope: string) => {
+    expect(refusalOf(answer)).to.equal(refusal)
+    expect(answer.headers.get('www-authenticate')).to.equal(
+      `Bearer error="${answer.body.error}", error_description="${description}", ` +
+        `scope="${scope}", resource_metadata="${service().url}${paths.protectedResource}"`,
+    )
+  }
 
   // [RFC 6749 §7; RFC 6749 §7.2; RFC 6750 §3; RFC 9728 §3.3; RFC 9728 §5.1; What the service does 13; Discovery 8]
-  // [Errors 4.3; Errors 5.2]
-  it('is required: 401 invalid_token with a challenge [Errors 5]', async () => {
+  // [Errors 4.3; Errors 5.2; RFC 6750 §3.1; RFC 9700 §2.3; Member API 3; Errors 4.2]
+  it('is required: 401 invalid_token with a challenge [Errors 5], and 403 insufficient_scope without a needed scope [Errors 4]', async () => {
     const answer = await askMember({ url: service().url }, query)
     const required = 'an access token is required; send it in the Authorization header'
-    const expected = challenge('invalid_token', required, 'account:read')
-    expect(answer.headers.get('www-authenticate')).to.equal(expected)
-    expect(refusalOf(answer)).to.equal('401 invalid_token')
+    expectRefused(answer, '401 invalid_token', required, 'account:read')
+    const narrow = await ask(await memberToken(service().url, 'openid'))
+    const needed = 'this request needs the scope account:read'
+    expectRefused(narrow, '403 insufficient_scope', needed, readOnly)
   })
 
   // [RFC 6750 §5.2; RFC 6750 §5.3; RFC 9700 §2.3; RFC 9700 §4.10.2; RFC 9728 §7.4]
@@ -137,21 +135,11 @@ describe('a token at the Member API [101]', () => {
   it('is 401 invalid_token when it was issued for another origin [Errors 6]', async () => {
     const token = await memberToken(service().url)
     await bindTo('https://else.example', token, service())
-    const { status, headers, body } = await ask(token)
-    expect([status, headers.get('cache-control')]).to.deep.equal([401, 'no-store'])
-    const expected = challenge('invalid_token', TOKEN_REFUSED, readWrite)
-    expect(headers.get('www-authenticate')).to.equal(expected)
-    expect(body).to.deep.equal({ error: 'invalid_token', error_description: TOKEN_REFUSED })
+    const answer = await ask(token)
+    expectRefused(answer, '401 invalid_token', TOKEN_REFUSED, readWrite)
+    expect(answer.headers.get('cache-control')).to.equal('no-store')
+    expect(answer.body).to.deep.equal({ error: 'invalid_token', error_description: TOKEN_REFUSED })
     const { detail } = JSON.parse(service().log.at(-1) ?? '{}')
     expect(detail).to.include('the token was issued for another origin')
-  })
-
-  // [RFC 6749 §7; RFC 6750 §3.1; RFC 9700 §2.3; Member API 3; Errors 4.2]
-  it('is 403 insufficient_scope without a needed scope [Errors 4]', async () => {
-    const answer = await ask(await memberToken(service().url, 'openid'))
-    const said = 'this request needs the scope account:read'
-    const expected = challenge('insufficient_scope', said, readOnly)
-    expect(answer.headers.get('www-authenticate')).to.equal(expected)
-    expect(refusalOf(answer)).to.equal('403 insufficient_scope')
   })
 })

@@ -63,14 +63,11 @@ describe('resources: foreign ones', () => {
     })
   }
 
-  it('letters with the same case folding are foreign', () => {
+  it('letters with the same case folding and other notations of an IP address are foreign', () => {
     const kelvin = makeResources('https://kiosk.example', areas)
     expect(kelvin.canonical('https://KIOSK.example')).to.equal('https://kiosk.example')
     expect(kelvin.canonical('https://\u212aiosk.example')).to.equal(undefined)
     expect(kelvin.canonical('https://kio\u017fk.example')).to.equal(undefined)
-  })
-
-  it('other notations of an IP address are foreign', () => {
     const local = makeResources('http://127.0.0.1:3000', areas)
     const hosts = ['127.1', '0x7f.0.0.1', '2130706433', 'localhost', '[::ffff:127.0.0.1]']
     for (const host of [...hosts, '127.0.0.2'])

@@ -2,15 +2,7 @@ import type { Config } from '../src/config/config.ts'
 import { readScope } from '../src/directory/scopes/catalogue.ts'
 import { checkDatabase } from '../src/ops/doctor/store-checks.ts'
 import { pathForChanges, paths } from '../src/platform/http/paths.ts'
-import {
-  asPortal,
-  introspect,
-  obtain,
-  obtainCode,
-  obtainTokens,
-  refresh,
-  userinfo,
-} from './support/client.ts'
+import { asPortal, introspect, obtain, obtainCode, refresh, userinfo } from './support/client.ts'
 import { policyWith, portal, resourceServer, startService, startWith } from './support/gatehouse.ts'
 import { type Calling, callTool, operatorToken } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
@@ -31,7 +23,7 @@ describe('addresses that people and strangers share', () => {
   it('pass valid tokens and clients after a stranger used up the failures, and nothing else', async () => {
     await using service = await startService({ policy: policyWith({ limits: spent }) })
     const { url } = service
-    const own = await obtainTokens(url)
+    const own = await obtain(url)
     const ofPortal = { client_id: portal.clientId, redirect_uri: asPortal.redirect_uri }
     const confidential = await obtain(url, { authorization: ofPortal, token: asPortal })
     const { form } = await obtainCode(url)
@@ -39,16 +31,16 @@ describe('addresses that people and strangers share', () => {
     await useUpFailures(url)
 
     for (const [what, answer] of [
-      ['public refresh', await refresh(url, own.refreshToken)],
+      ['public refresh', await refresh(url, own.refresh_token)],
       ['refresh', await refresh(url, confidential.refresh_token, asPortal)],
       ['exchange', await postForm(url + paths.token, form)],
-      ['UserInfo', await userinfo(url, own.accessToken)],
+      ['UserInfo', await userinfo(url, own.access_token)],
       ['API', await askMember({ url, token: member }, { query: '{ viewer { id } }' })],
     ] as const)
       expect(answer.status, what).to.equal(200)
-    expect((await introspect(url, own.accessToken)).body.active, 'introspection').to.equal(true)
+    expect((await introspect(url, own.access_token)).body.active, 'introspection').to.equal(true)
     const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
-    const guarded = ['X-Forward-Auth-Client', proxy, 'Authorization', `Bearer ${own.accessToken}`]
+    const guarded = ['X-Forward-Auth-Client', proxy, 'Authorization', `Bearer ${own.access_token}`]
     const forwarded = await send(url, { path: paths.forwardAuth, headers: guarded })
     expect(forwarded.status, 'forward auth').to.be.oneOf([200, 400])
 
@@ -96,12 +88,12 @@ describe('addresses that people and strangers share', () => {
     const limits = { ...spent, verificationPointsPerAddressMax: 3 }
     await using service = await startWith({ limits })
     const { url } = service
-    const { accessToken } = await obtainTokens(url)
+    const { access_token } = await obtain(url)
     await useUpFailures(url)
-    expect((await userinfo(url, accessToken)).status).to.equal(200)
+    expect((await userinfo(url, access_token)).status).to.equal(200)
     expect((await userinfo(url, 'guessed')).status).to.equal(429)
-    expect(refusalOf(await userinfo(url, accessToken))).to.equal('429 too_many_requests')
-    expect((await callTool(url, 'list_sites', { token: accessToken })).status).to.equal(429)
+    expect(refusalOf(await userinfo(url, access_token))).to.equal('429 too_many_requests')
+    expect((await callTool(url, 'list_sites', { token: access_token })).status).to.equal(429)
   })
 })
 

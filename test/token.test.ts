@@ -1,8 +1,12 @@
-import { paths } from '../src/platform/http/paths.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+
+import { endEverything } from '../src/oauth/grants/end-grants.ts'
+import { pages, paths } from '../src/platform/http/paths.ts'
 import { sha256 } from '../src/platform/store/digest.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asPortal,
+  asResourceServer,
   authorize,
   authorizeUrl,
   codeBy,
@@ -12,35 +16,27 @@ import {
   introspect,
   obtain,
   obtainCode,
+  openAuthorization,
   redeem,
   refresh,
   revoke,
   type Tokens,
   userinfo,
 } from './support/client.ts'
-import { editList, rowOf } from './support/database.ts'
+import { editList, rowOf, rowsOf } from './support/database.ts'
 import { bindTo } from './support/families.ts'
-import { notes, portal, resourceServer, sam, startService, startWith } from './support/gatehouse.ts'
+import { notes, portal, sam, startService, startWith } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
+import { makePagePerson } from './support/page-person.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
-import { sharedService } from './support/storages.ts'
-import {
-  type Answer,
-  basic,
-  bearer,
-  type Fields,
-  postForm,
-  preflight,
-  refusalOf,
-  send,
-} from './support/wire.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
+import { basic, bearer, type Fields, postForm, preflight, refusalOf, send } from './support/wire.ts'
+
+const DAY_MS = 86_400_000
+const lifetimeOf = (of?: { exp?: unknown; iat?: unknown }) => Number(of?.exp) - Number(of?.iat)
 
 describe('POST /api/oauth/token', () => {
-  let laterMs = 0
-  const service = sharedService({ now: () => Date.now() + laterMs })
-  afterEach(() => {
-    laterMs = 0
-  })
+  const service = sharedService({ now: () => Date.now() })
   const token = async (fields: Fields, headers: readonly string[] = []) =>
     await postForm(service().url + paths.token, fields, headers)
   const client_id = notes.clientId
@@ -52,8 +48,7 @@ describe('POST /api/oauth/token', () => {
     code_verifier: codeVerifier,
     client_id,
   }
-  const { clientId, clientSecret } = resourceServer
-  const asResourceServer = { ...byCode, client_id: clientId, client_secret: clientSecret }
+  const byResourceServer = { ...byCode, ...asResourceServer }
   const withoutClient = { ...byCode, client_id: undefined }
 
   for (const [title, expected, fields] of [
@@ -63,7 +58,7 @@ describe('POST /api/oauth/token', () => {
     ['no grant_type', '400 invalid_request', { ...byCode, grant_type: undefined }],
     ['no parameters', '400 invalid_request', {}],
     ['no refresh token', '400 invalid_request', byRefresh],
-    ['a grant type that is not the client’s', '400 unauthorized_client', asResourceServer],
+    ['a grant type that is not the client’s', '400 unauthorized_client', byResourceServer],
   ] as const) {
     // [RFC 6749 §5.2; OpenID Connect Core §3.1.3.4; Client registration record 4; Errors 1; Not shown 11]
     it(`refuses ${title} with ${expected}`, async () => {
@@ -74,13 +69,6 @@ describe('POST /api/oauth/token', () => {
       expect(answer.headers.get('content-type')).to.match(/^application\/json/)
     })
   }
-
-  it('challenges for HTTP Basic only a client that tried it [RFC 6749 §5.2]', async () => {
-    const tried = await token(withoutClient, basic(portal.clientId, 'x'))
-    expect(tried.headers.get('www-authenticate')).to.match(/^Basic realm=/)
-    const posted = await token({ ...byCode, ...asPortal, client_secret: 'x' })
-    expect(posted.headers.get('www-authenticate')).to.equal(null)
-  })
 
   // [RFC 6749 §5.1; RFC 6749 §4.1.4; OpenID Connect Core §3.1.3.3; RFC 6749 §3.3; RFC 6749 §10.3]
   // [Token response 1; Not shown 5]
@@ -96,11 +84,15 @@ describe('POST /api/oauth/token', () => {
   })
 
   // [RFC 6749 §2.3.1; OpenID Connect Core §9]
-  it('accepts HTTP Basic of a confidential client [design 20]', async () => {
+  it('accepts HTTP Basic of a confidential client [design 20], and challenges only a client that tried it [RFC 6749 §5.2]', async () => {
     const { redirect_uri, client_secret } = asPortal
     const code = await getCode(service().url, asPortal)
     const request = { ...withoutClient, redirect_uri, code, resource: service().url }
     expect((await token(request, basic(portal.clientId, client_secret))).status).to.equal(200)
+    const tried = await token(withoutClient, basic(portal.clientId, 'x'))
+    expect(tried.headers.get('www-authenticate')).to.match(/^Basic realm=/)
+    const posted = await token({ ...byCode, ...asPortal, client_secret: 'x' })
+    expect(posted.headers.get('www-authenticate')).to.equal(null)
   })
 
   // [RFC 6749 §6; RFC 9700 §4.14.2; OpenID Connect Core §12.2; Not shown 5; Token 3]
@@ -130,14 +122,9 @@ describe('POST /api/oauth/token', () => {
   it('keeps the lifetimes of design 9', async () => {
     const { url, kysely, service: running } = service()
     const code = await getCode(url)
-    const ofToken = async (token: string) => {
-      const { exp, iat } = (await introspect(url, token)).body
-      return exp - iat
-    }
-    const lifetime = async (model: string, id: string) => {
-      const found = await running.stores.state.adapterFor(model).find(id)
-      return Number(found?.exp) - Number(found?.iat)
-    }
+    const ofToken = async (token: string) => lifetimeOf((await introspect(url, token)).body)
+    const lifetime = async (model: string, id: string) =>
+      lifetimeOf(await running.stores.state.adapterFor(model).find(id))
     expect(await lifetime('AuthorizationCode', code)).to.equal(60)
     const tokens = (await exchange(url, code)).body as Tokens
     expect(await ofToken(tokens.access_token)).to.equal(3600)
@@ -158,37 +145,31 @@ describe('POST /api/oauth/token', () => {
   })
 
   // [RFC 9700 §4.14.2; Not shown 13]
-  it('ends a family of refresh tokens after 90 days [design 9]', async () => {
+  it('refuses a refresh token of another origin [Errors 6], and of a family after 90 days [design 9]', async () => {
     const { url } = service()
+    const foreign = await obtain(url)
+    await bindTo('https://elsewhere.example', foreign.refresh_token, service())
+    expect(refusalOf(await refresh(url, foreign.refresh_token))).to.equal('400 invalid_grant')
     let { refresh_token: current } = await obtain(url)
-    for (const days of [29, 58, 87]) {
-      laterMs = days * 86_400_000
-      current = (await refresh(url, current)).body.refresh_token
-    }
-    const { exp, iat } = (await introspect(url, current)).body
-    expect(exp - iat).to.be.closeTo(3 * 86_400, 5)
-    laterMs += 3 * 86_400_000
-    expect(refusalOf(await refresh(url, current))).to.equal('400 invalid_grant')
+    for (const days of [29, 58, 87])
+      current = (await later(days * DAY_MS, () => refresh(url, current))).body.refresh_token
+    const { body } = await later(87 * DAY_MS, () => introspect(url, current))
+    expect(lifetimeOf(body)).to.be.closeTo(3 * 86_400, 5)
+    const late = await later(90 * DAY_MS, () => refresh(url, current))
+    expect(refusalOf(late)).to.equal('400 invalid_grant')
   })
 
   it('keeps a grant alive as long as the refresh tokens of a second consent [design 9]', async () => {
-    const dayMs = 86_400_000
     // With these lifetimes, a grant lives 14 days from its last authorization; the engine would count from the first.
     const lifetimes = { refreshTokenSeconds: 12 * 86_400, refreshTokenAbsoluteSeconds: 12 * 86_400 }
     await using short = await startWith({ lifetimes }, { now: () => Date.now() })
     const { person } = await obtainCode(short.url)
-    const again = await later(10 * dayMs, async () => {
+    const again = await later(10 * DAY_MS, async () => {
       const { form } = await codeBy(person, short.url, { prompt: 'consent' })
       return await redeem(short.url, { form })
     })
-    const answer = await later(15 * dayMs, () => refresh(short.url, again.body.refresh_token))
+    const answer = await later(15 * DAY_MS, () => refresh(short.url, again.body.refresh_token))
     expect(answer.status, answer.text).to.equal(200)
-  })
-
-  it('refuses a refresh token of another origin [Errors 6]', async () => {
-    const { refresh_token } = await obtain(service().url)
-    await bindTo('https://elsewhere.example', refresh_token, service())
-    expect(refusalOf(await refresh(service().url, refresh_token))).to.equal('400 invalid_grant')
   })
 
   // [What the service does 10]
@@ -253,7 +234,7 @@ describe('POST /api/oauth/token', () => {
       expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
     })
 
-    function expectOpen({ headers }: Answer): void {
+    function expectOpen({ headers }: Pick<Response, 'headers'>): void {
       expect(headers.get('access-control-allow-origin')).to.be.oneOf(['*', origin])
       expect(headers.get('access-control-allow-credentials')).to.equal(null)
     }
@@ -310,5 +291,40 @@ describe('POST /api/oauth/revoke', () => {
     expect((await userinfo(url, access_token)).status).to.equal(200)
     expect((await revoke(url, access_token, asPortal)).status).to.equal(200)
     expect((await userinfo(url, access_token)).status).to.equal(401)
+  })
+})
+
+forEachStorage('a database in which everything ended', (start) => {
+  it('refuses earlier grants, tokens, codes and sessions, but no new ones [191]', async () => {
+    await using service = await start()
+    const { url } = service
+    const { database } = service.service.stores
+    const before = await obtain(url)
+    const { code, person } = await obtainCode(url)
+    const pagePerson = makePagePerson(url, sam)
+    await pagePerson.visit(pages.account)
+    const consent = await openAuthorization(person, url, { prompt: 'consent' })
+
+    expect((await endEverything(database, service.service.now())).grants).to.be.at.least(1)
+    // A second call finds nothing to end.
+    expect(await endEverything(database, service.service.now())).to.include({ grants: 0 })
+
+    expect((await userinfo(url, before.access_token)).status).to.equal(401)
+    expect((await introspect(url, before.access_token)).body).to.deep.equal({ active: false })
+    expect((await refresh(url, before.refresh_token)).body.error).to.equal('invalid_grant')
+    expect((await exchange(url, code)).body.error).to.equal('invalid_grant')
+    // The browser's session has ended, and so has its open consent page.
+    expect((await openAuthorization(person, url)).pathname).to.match(/\/login$/)
+    const open = await person.open(consent)
+    expect(open.status === 200 && (await open.text()).includes('per_sam')).to.equal(false)
+    expect((await pagePerson.open(pages.account)).status).to.equal(303)
+
+    const events = await rowsOf(database.kysely, 'audit_event', { action: 'grants.end_everything' })
+    expect(events).to.have.length(2)
+    // Session times are whole seconds. A session of the second in which everything ended still counts as earlier.
+    await delay(1000 - (Date.now() % 1000))
+    const after = await obtain(url)
+    expect((await userinfo(url, after.access_token)).status).to.equal(200)
+    expect((await refresh(url, after.refresh_token)).status).to.equal(200)
   })
 })

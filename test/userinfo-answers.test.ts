@@ -44,22 +44,19 @@ const nothing: Expected = {
   ...{ status: 401, challenge: challenge('') },
   body: { error: 'invalid_token', error_description: 'no access token provided' },
 }
-const refused = (status: number, error: string, description: string): Expected => ({
-  status,
-  challenge: challenge(`, error="${error}", error_description="${description}"`),
-  body: { error, error_description: description },
-})
+const refused = (
+  ...[status, error, error_description, scope]: [number, string, string, string?]
+): Expected => {
+  const described = `, error="${error}", error_description="${error_description}"`
+  const needed = scope === undefined ? '' : `, scope="${scope}"`
+  const body = { error, error_description, ...(scope !== undefined && { scope }) }
+  return { status, challenge: challenge(described + needed), body }
+}
 const malformed = (description: string) => refused(400, 'invalid_request', description)
 const invalid = refused(401, 'invalid_token', 'invalid token provided')
-const lacking = (error_description: string, scope: string): Expected => ({
-  status: 403,
-  challenge: challenge(
-    `, error="insufficient_scope", error_description="${error_description}", scope="${scope}"`,
-  ),
-  body: { error: 'insufficient_scope', error_description, scope },
-})
 const invalidOnPage = { ...invalid, open: page }
-const withoutOpenid = lacking('access token missing openid scope', 'openid')
+const missing = 'access token missing openid scope'
+const withoutOpenid = refused(403, 'insufficient_scope', missing, 'openid')
 const noSecret = 'scripts in a browser must not use a confidential client; use a public client'
 const hasSecret = { ...malformed(noSecret), open: null }
 const unread = (status: number, error_description: string): Expected => ({
@@ -123,10 +120,9 @@ const groups: readonly Group[] = [
     'two words': credentials('Bearer a b'),
     Basic: credentials('Basic eDp5'),
   }),
-  [
-    refused(401, 'invalid_token', 'the request has several Authorization headers; send one'),
-    { 'two Authorization headers': ({ bound }) => get([...bearer(bound), ...bearer(bound)]) },
-  ],
+  group(refused(401, 'invalid_token', 'the request has several Authorization headers; send one'), {
+    'two Authorization headers': ({ bound }) => get([...bearer(bound), ...bearer(bound)]),
+  }),
   group(invalid, {
     'odd characters': () => get(bearer('"é"')),
     'an unknown token': () => get(unknown),
@@ -143,14 +139,12 @@ const groups: readonly Group[] = [
       headers: ['Content-Type', 'application/json', ...bearer(bound)],
     }),
   }),
-  [
-    unread(415, 'the request body must be sent without compression'),
-    { 'a compressed form': () => post({ access_token: 'x' }, ['Content-Encoding', 'gzip']) },
-  ],
-  [
-    unread(413, 'the request body is larger than 57344 bytes; send less'),
-    { 'a body above 56 KiB': () => post({ access_token: 'x'.repeat(57 * 1024) }) },
-  ],
+  group(unread(415, 'the request body must be sent without compression'), {
+    'a compressed form': () => post({ access_token: 'x' }, ['Content-Encoding', 'gzip']),
+  }),
+  group(unread(413, 'the request body is larger than 57344 bytes; send less'), {
+    'a body above 56 KiB': () => post({ access_token: 'x'.repeat(57 * 1024) }),
+  }),
 ]
 
 // [OpenID Connect Core §5.3; OpenID Connect Core §5.3.1; OpenID Connect Core §5.3.2; OpenID Connect Core §5.3.3]

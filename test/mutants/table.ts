@@ -196,7 +196,7 @@ if (!session) return «seeOther(ctx, await startSignIn(ctx, ports, ctx.url→sen
 if («given.authenticatedAt <= (person.signedOutAt ?? 0)→false») return
 if («!person.session→false») session.uid =
 «|| entities.Interaction?.prompt.name !== 'login'→») return
-# directory/people/person-store.ts: sessions restored
+# directory/people/person-store.ts: sessions token
 «Number(expires_at) > now() &&→»
 «&& authenticatedAt > signedOutAt→»
 «.onRef('s.person_id', '=', 'person.id')→» # second guard: the engine starts a new session for another person
