@@ -1,15 +1,11 @@
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { register } from './support/client.ts'
-import { policyWith, startService } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { sharedService } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
 /** A body that a real client sends (design 6). */
-interface Body {
-  readonly [name: string]: unknown
-  readonly redirect_uris?: readonly string[] | null
-}
+type Body = Record<string, unknown> & { redirect_uris?: readonly string[] | null }
 
 const common = {
   grant_types: ['authorization_code', 'refresh_token'],
@@ -17,41 +13,41 @@ const common = {
   token_endpoint_auth_method: 'none',
 }
 
+const bodyOf = (
+  client_name: string | null,
+  redirect_uris: string | readonly string[],
+  more: Body = {},
+): Body => ({ client_name, ...common, redirect_uris: [redirect_uris].flat(), ...more })
+
 const vscodeUris = ['https://insiders.vscode.dev/redirect', 'https://vscode.dev/redirect']
 /** VS Code and its derivatives send the product name and, over time, different redirect URIs. */
-const vscode = (client_name: string, loopback: readonly string[], more: Body = {}): Body => ({
-  ...{ client_name, client_uri: 'https://code.visualstudio.com', ...common },
-  grant_types: [...common.grant_types, 'urn:ietf:params:oauth:grant-type:device_code'],
-  redirect_uris: [...vscodeUris, ...loopback],
-  application_type: 'native',
-  ...more,
-})
+const vscode = (client_name: string, loopback: readonly string[], more: Body = {}) =>
+  bodyOf(client_name, [...vscodeUris, ...loopback], {
+    client_uri: 'https://code.visualstudio.com',
+    grant_types: [...common.grant_types, 'urn:ietf:params:oauth:grant-type:device_code'],
+    application_type: 'native',
+    ...more,
+  })
 const newer = ['http://127.0.0.1/', 'http://127.0.0.1:33418/']
 const older = ['http://localhost/', 'http://localhost:33418/', ...newer]
+const withoutPaths = older.map((uri) => uri.slice(0, -1))
 
 const cursorUris = [
   'cursor://anysphere.cursor-mcp/oauth/callback',
   'https://www.cursor.com/agents/mcp/oauth/callback',
   'http://localhost:8787/callback',
 ]
-const cursor = (...redirect_uris: string[]): Body => ({
-  ...{ client_name: 'Cursor', ...common, redirect_uris },
-})
+const cursor = (...redirect_uris: string[]) => bodyOf('Cursor', redirect_uris)
 const onlyScheme = cursor(...cursorUris.slice(0, 1))
 const foreignScheme = 'cursor://somebody.else/callback'
-const mistral = (client_name: string): Body => ({
-  ...{ client_name, ...common, token_endpoint_auth_method: 'client_secret_basic' },
-  redirect_uris: ['https://callback.mistral.ai/v1/integrations_auth/oauth2_callback'],
-})
-const chatgpt = (redirect_uri: string, client_name = 'ChatGPT'): Body => ({
-  ...{ client_name, ...common, redirect_uris: [redirect_uri] },
-})
+const mistralUri = 'https://callback.mistral.ai/v1/integrations_auth/oauth2_callback'
+const mistral = (client_name: string) =>
+  bodyOf(client_name, mistralUri, { token_endpoint_auth_method: 'client_secret_basic' })
 const connector = 'https://chatgpt.com/connector/oauth/FLLrQdlez6Uf'
-const n8nUri = 'https://oauth.n8n.cloud/oauth2/callback'
+const foreignConnector = 'https://chatgpt.example/connector/oauth/FLLrQdl'
 const ownN8nUri = 'https://n8n.example/rest/oauth2-credential/callback'
-const clineUri = 'http://127.0.0.1:1457/mcp/oauth/callback'
+const n8nUri = 'https://oauth.n8n.cloud/oauth2/callback'
 const olderClineUri = 'vscode://saoudrizwan.claude-dev/mcp-auth/callback/5f2d8c'
-const claude = { client_name: 'Claude', ...common }
 const unlisted = 'http://127.0.0.1:33418/other'
 const nulls = { scope: null, application_type: null, grant_types: null, response_types: null }
 
@@ -65,13 +61,7 @@ const platforms: Readonly<Record<string, readonly [title: string, body: Body][]>
   'integration-vscode': [
     ['VS Code', vscode('Visual Studio Code', newer)],
     ['VS Code of 2025', vscode('Visual Studio Code', older)],
-    [
-      'VS Code without paths',
-      vscode(
-        'Visual Studio Code',
-        older.map((uri) => uri.slice(0, -1)),
-      ),
-    ],
+    ['VS Code without paths', vscode('Visual Studio Code', withoutPaths)],
     ['VS Code Insiders', vscode('Visual Studio Code - Insiders', newer)],
     ['VSCodium', vscode('VSCodium', older)],
     ['Positron', vscode('Positron', newer)],
@@ -79,8 +69,8 @@ const platforms: Readonly<Record<string, readonly [title: string, body: Body][]>
     ['VS Code with a null scope', vscode('Visual Studio Code', newer, { scope: null })],
   ],
   'integration-chatgpt': [
-    ['ChatGPT', chatgpt('https://chatgpt.com/connector_platform_oauth_redirect')],
-    ['a connector of ChatGPT', chatgpt(connector)],
+    ['ChatGPT', bodyOf('ChatGPT', 'https://chatgpt.com/connector_platform_oauth_redirect')],
+    ['a connector of ChatGPT', bodyOf('ChatGPT', connector)],
   ],
   'integration-mistral': [
     ['Mistral', mistral('Mistral')],
@@ -90,40 +80,37 @@ const platforms: Readonly<Record<string, readonly [title: string, body: Body][]>
   ],
   'integration-n8n': [['n8n cloud', { client_name: 'n8n', redirect_uris: [n8nUri] }]],
   'integration-cline': [
-    ['Cline', { client_name: 'Cline', ...common, redirect_uris: [clineUri] }],
-    ['older Cline', { client_name: 'Cline', ...common, redirect_uris: [olderClineUri] }],
+    ['Cline', bodyOf('Cline', 'http://127.0.0.1:1457/mcp/oauth/callback')],
+    ['older Cline', bodyOf('Cline', olderClineUri)],
   ],
   'integration-claude': [
-    ['Claude', { ...claude, redirect_uris: ['https://claude.ai/api/mcp/auth_callback'] }],
+    ['Claude', bodyOf('Claude', 'https://claude.ai/api/mcp/auth_callback')],
     ['Claude with nulls', { client_name: 'Claude', redirect_uris: null, ...nulls }],
     ['Claude without redirect URIs', { client_name: 'Claude' }],
     ['Claude in spaces, with an empty list', { client_name: '  Claude ', redirect_uris: [] }],
   ],
 }
 
-const program = (client_name: string | null, uri: string, more: Body = {}): Body => ({
-  ...{ client_name, ...common, redirect_uris: [uri], ...more },
-})
 const geminiUri = 'http://localhost:7777/oauth/callback'
 const everyScope = { scope: scopeNames().join(' ') }
 const byPost = { token_endpoint_auth_method: 'client_secret_post' }
 const programs: readonly [title: string, body: Body][] = [
-  ['Claude Code', program('Claude Code (campus)', 'http://localhost:3118/callback')],
+  ['Claude Code', bodyOf('Claude Code (campus)', 'http://localhost:3118/callback')],
   ['Codex', { client_name: 'Codex', redirect_uris: ['http://127.0.0.1:37819/callback/6MFBM1In-'] }],
-  ['Gemini CLI', program('Gemini CLI MCP Client', geminiUri, everyScope)],
+  ['Gemini CLI', bodyOf('Gemini CLI MCP Client', geminiUri, everyScope)],
   [
     'mcp-remote',
-    program('MCP CLI Proxy', 'http://localhost:3335/oauth/callback', {
+    bodyOf('MCP CLI Proxy', 'http://localhost:3335/oauth/callback', {
       ...{ application_type: 'native', client_uri: 'https://github.com/x/mcp-cli' },
       ...{ software_id: '2e6dc280-f3c3-4e01-99a7-8181dbd1d23d', software_version: '0.15.1' },
       scope: 'account:read offline_access',
     }),
   ],
-  ['Inspector', program('MCP Inspector', 'http://localhost:6274/oauth/callback', { scope: '' })],
-  ['OpenCode', program('OpenCode', 'http://127.0.0.1:19876/mcp/oauth/callback', byPost)],
-  ['a program with a null scope', program('A', 'http://127.0.0.1:1/cb', { scope: null })],
-  ['a program without a name', program(null, 'http://127.0.0.1:1/cb')],
-  ['a program with the name of a platform', program('Claude', 'http://127.0.0.1:1/callback')],
+  ['Inspector', bodyOf('MCP Inspector', 'http://localhost:6274/oauth/callback', { scope: '' })],
+  ['OpenCode', bodyOf('OpenCode', 'http://127.0.0.1:19876/mcp/oauth/callback', byPost)],
+  ['a program with a null scope', bodyOf('A', 'http://127.0.0.1:1/cb', { scope: null })],
+  ['a program without a name', bodyOf(null, 'http://127.0.0.1:1/cb')],
+  ['a program with the name of a platform', bodyOf('Claude', 'http://127.0.0.1:1/callback')],
 ]
 
 const advice =
@@ -132,16 +119,16 @@ const needsPath = /needs a path: send http:\/\/localhost:3142\/callback, for exa
 const noneOf = /none of the redirect_uris belongs to the platform that client_name names.*\/connect/
 const refused: Readonly<Record<string, readonly [title: string, body: Body, says?: RegExp][]>> = {
   invalid_redirect_uri: [
-    ['n8n of another host', program('n8n', ownN8nUri), advice],
-    ['Postman', program('Postman', 'https://oauth.pstmn.io/v1/callback'), advice],
-    ['Raycast', program('Raycast', 'https://raycast.com/redirect?packageName=X'), advice],
-    ['Docker', program('MCP Gateway - campus', 'https://mcp.docker.com/oauth/callback'), advice],
-    ['use-mcp', program('use-mcp', 'https://playground.example/oauth/callback'), advice],
+    ['n8n of another host', bodyOf('n8n', ownN8nUri), advice],
+    ['Postman', bodyOf('Postman', 'https://oauth.pstmn.io/v1/callback'), advice],
+    ['Raycast', bodyOf('Raycast', 'https://raycast.com/redirect?packageName=X'), advice],
+    ['Docker', bodyOf('MCP Gateway - campus', 'https://mcp.docker.com/oauth/callback'), advice],
+    ['use-mcp', bodyOf('use-mcp', 'https://playground.example/oauth/callback'), advice],
     ['a loopback URI without a path', { redirect_uris: ['http://localhost:3142'] }, needsPath],
     ['an unlisted URI with listed ones', cursor(...cursorUris, 'https://cursor.example/callback')],
     ['an unlisted loopback URI beside listed URIs', vscode('Visual Studio Code', [unlisted])],
-    ['the connector of another host', chatgpt('https://chatgpt.example/connector/oauth/FLLrQdl')],
-    ['a connector under another name', chatgpt(connector, 'ChatGPT Connector')],
+    ['the connector of another host', bodyOf('ChatGPT', foreignConnector)],
+    ['a connector under another name', bodyOf('ChatGPT Connector', connector)],
   ],
   invalid_client_metadata: [
     ['a custom scheme under an unknown name', { ...onlyScheme, client_name: 'Cursor 2' }],
@@ -159,8 +146,8 @@ describe('registration with bodies of real clients (Client registration 1 to 4)'
       // [Client registration 1.2; Client registration 0.2]
       it(`gives ${title} the client_id of its platform (Client registration 1)`, async () => {
         const { status, body } = await register(service().url, sent)
-        expect([status, body.client_id]).to.deep.equal([201, clientId])
-        expect(body.client_name).to.equal(bodies[0]?.[1]['client_name'])
+        const client_name = bodies[0]?.[1]['client_name']
+        expect({ status, ...body }).to.include({ status: 201, client_id: clientId, client_name })
         const listed = (sent.redirect_uris ?? []).filter((uri) => uri !== foreignScheme)
         expect(body.redirect_uris).to.include.members(listed).and.not.include(foreignScheme)
         expect(body).not.to.have.any.keys('client_secret', 'client_id_issued_at')
@@ -200,12 +187,4 @@ describe('registration with bodies of real clients (Client registration 1 to 4)'
       })
     }
   }
-
-  it('recommends a metadata document only where documents are admitted', async () => {
-    const metadataDocuments = { sources: [], openRegistration: false }
-    await using strict = await startService({ policy: policyWith({ metadataDocuments }) })
-    const { body } = await register(strict.url, { client_name: 'Nobody' })
-    expect(body.error_description).to.include(`${strict.url}/connect`)
-    expect(body.error_description).not.to.include('metadata document')
-  })
 })

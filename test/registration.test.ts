@@ -4,7 +4,7 @@ import * as oidc from 'openid-client'
 import { paths } from '../src/platform/http/paths.ts'
 import { register } from './support/client.ts'
 import { insert } from './support/database.ts'
-import { olivia, startService, startWith } from './support/gatehouse.ts'
+import { olivia, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
@@ -23,13 +23,6 @@ const codex = { client_name: 'Codex', redirect_uris: ['http://127.0.0.1:1455/cal
 describe('registration', () => {
   const service = sharedService({ policy: withoutLimits })
 
-  // test/hostile/registration-cases.ts and registration-replayed.test.ts have further refusals.
-  it('refuses a body that is not UTF-8', async () => {
-    const body = Buffer.from('{"client_name":"\xe9"}', 'latin1')
-    const answer = await postJson(service().url + paths.registration, body)
-    expect(refusalOf(answer)).to.equal('400 invalid_client_metadata')
-  })
-
   // [Client registration 1.1; class identifier; threat 23; 93]
   it('matches no name that only resembles that of a platform', async () => {
     for (const client_name of ['claude', 'CLAUDE', 'Сlaude', 'Ｃlaude', 'Claude.', 'ChatGPТ']) {
@@ -39,7 +32,7 @@ describe('registration', () => {
   })
 
   // [Client registration 0.1]
-  it('accepts a charset, and answers pages of any origin (design 28)', async () => {
+  it('accepts a charset, but no body that is not UTF-8, and answers pages of any origin (design 28)', async () => {
     const charset = ['Content-Type', 'application/json; charset=utf-8']
     for (const [body, status] of [[plain, 201] as const, [{}, 400] as const]) {
       const page = ['Origin', 'http://localhost:6274', ...charset]
@@ -47,6 +40,10 @@ describe('registration', () => {
       expect(answer.status).to.equal(status)
       expect(answer.headers.get('access-control-allow-origin')).to.equal('*')
     }
+    // test/hostile/registration-cases.ts and registration-replayed.test.ts have further refusals.
+    const latin = Buffer.from('{"client_name":"\xe9"}', 'latin1')
+    const refused = await postJson(service().url + paths.registration, latin)
+    expect(refusalOf(refused)).to.equal('400 invalid_client_metadata')
   })
 
   it('answers no input with 5xx and registers only permitted redirect URIs [95]', async () => {
@@ -107,20 +104,18 @@ describe('a registered loopback client', () => {
   const registered = async (body: object = claudeCode) =>
     String((await register(service().url, body)).body.client_id)
 
-  it('may request more scopes than it registered, up to those of its origin (design 6)', async () => {
-    const clientId = await registered({ ...plain, scope: 'openid account:read' })
+  it('gets a narrowed scope instead of a refusal, and may then request all scopes of its origin (design 6)', async () => {
+    const { url } = service()
+    const narrow = async (scope: string) => (await register(url, { ...plain, scope })).body
+    const asked = 'openid account:read coupons:read offline_access'
+    const { client_id: clientId, scope } = await narrow(asked)
+    expect(scope).to.equal('openid coupons:read')
+    expect((await narrow('account:read')).scope)
+      .to.include('openid')
+      .and.not.include('account:')
     const asking = { clientId, redirectUri: loopback, person: olivia }
-    const { tokens } = await getTokens(service().url, { ...asking, scope: 'openid coupons:write' })
+    const { tokens } = await getTokens(url, { ...asking, scope: 'openid coupons:write' })
     expect(tokens.scope).to.include('coupons:write')
-  })
-
-  it('gets a narrowed scope instead of a refusal (design 6)', async () => {
-    const scopeOf = async (scope: string): Promise<string> =>
-      (await register(service().url, { ...plain, scope })).body.scope
-    const narrowed = await scopeOf('openid account:read coupons:read offline_access')
-    expect(narrowed).to.equal('openid coupons:read')
-    const ofMembers = await scopeOf('account:read')
-    expect(ofMembers).to.include('openid').and.not.include('account:')
   })
 
   it('gets no refresh token when its grant types have none [RFC 9700 §4.14.2]', async () => {
@@ -154,14 +149,16 @@ describe('registration that is limited or switched off', () => {
     }
   })
 
-  it('refuses localhost where it is disabled (design 7)', async () => {
-    await using service = await startWith({ loopbackHosts: ['127.0.0.1', '[::1]'] })
+  it('refuses localhost where it is disabled (design 7), and a platform that an operator disabled, and recommends a metadata document only where it is admitted', async () => {
+    await using service = await startWith({
+      loopbackHosts: ['127.0.0.1', '[::1]'],
+      metadataDocuments: { sources: [], openRegistration: false },
+    })
+    const { body } = await register(service.url, { client_name: 'Nobody' })
+    expect(body.error_description).to.include(`${service.url}/connect`)
+    expect(body.error_description).not.to.include('metadata document')
     expect(refusalOf(await register(service.url, claudeCode))).to.equal('400 invalid_redirect_uri')
     expect((await register(service.url, codex)).status).to.equal(201)
-  })
-
-  it('refuses a platform that an operator disabled', async () => {
-    await using service = await startService()
     const disabled = { client_id: 'integration-claude', disabled_at: 1, updated_at: 1 }
     await insert(service.kysely, 'integration_override', disabled)
     const redirect_uris = ['https://claude.ai/api/mcp/auth_callback']

@@ -15,11 +15,8 @@ const namesFor = (changes: Partial<Release>) =>
   Object.keys(releasedClaims(known, { ...release, ...changes }))
 
 describe('the claims that a token releases', () => {
-  it('omit a scope that the person did not grant', () => {
+  it('omit a scope that the person did not grant, and include claims by name only with consent [OpenID Connect Core §5.5]', () => {
     expect(namesFor({ allowed: { openid: { scope: 'openid' } } })).to.deep.equal(['sub'])
-  })
-
-  it('include claims requested by name only with consent [OpenID Connect Core §5.5]', () => {
     const asked = { scopes: ['openid'], requested: ['email', 'name'] }
     expect(namesFor(asked)).to.deep.equal(['sub'])
     const allowed = { openid: { scope: 'openid', claims: ['email', 'picture'] } }
@@ -38,17 +35,14 @@ describe('the claims that a token releases', () => {
 const HERE = 'https://id.campus.example'
 const ELSEWHERE = 'https://id.school.example'
 
-const allowed: Allowed = {
-  openid: { scope: 'openid profile email', claims: ['name'] },
-  resources: { [HERE]: 'openid account:read account:write', [ELSEWHERE]: 'courses:read' },
-}
-
-describe('the allowed scopes of a grant', () => {
-  it('are those of one resource, or of none', () => {
-    expect(allowedScopes(allowed)).to.deep.equal(['openid', 'profile', 'email'])
-    expect(allowedScopes(allowed, HERE)).to.deep.equal(['openid', 'account:read', 'account:write'])
-    expect(allowedScopes(allowed, ELSEWHERE)).to.deep.equal(['courses:read'])
-    expect(allowedScopes(allowed, 'https://evil.example')).to.deep.equal([])
-    expect(allowedScopes({}, HERE)).to.deep.equal([])
-  })
+it('the allowed scopes of a grant are those of one resource, or of none', () => {
+  const allowed: Allowed = {
+    openid: { scope: 'openid profile email', claims: ['name'] },
+    resources: { [HERE]: 'openid account:read account:write', [ELSEWHERE]: 'courses:read' },
+  }
+  expect(allowedScopes(allowed)).to.deep.equal(['openid', 'profile', 'email'])
+  expect(allowedScopes(allowed, HERE)).to.deep.equal(['openid', 'account:read', 'account:write'])
+  expect(allowedScopes(allowed, ELSEWHERE)).to.deep.equal(['courses:read'])
+  expect(allowedScopes(allowed, 'https://evil.example')).to.deep.equal([])
+  expect(allowedScopes({}, HERE)).to.deep.equal([])
 })

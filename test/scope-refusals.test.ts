@@ -40,23 +40,12 @@ describe('the description of invalid_scope [Errors 3]', () => {
     })
   }
 
-  it('tells a platform that requests account scopes where to connect', async () => {
-    const description = await ask({ ...asClaude, scope: 'openid account:read account:write' })
+  it('tells a platform that requests account scopes where to connect, also in other response modes', async () => {
+    const asking = { ...asClaude, scope: 'openid account:read account:write' }
+    const description = await ask(asking)
     const expected = 'this client cannot request account:read and account:write: member scopes need'
     expect(description.slice(0, expected.length)).to.equal(expected)
     expect(description).to.include(connect())
-  })
-
-  it('tells an application of a site which scopes it has', async () => {
-    const description = await ask({ ...portal, scope: 'openid courses:read' })
-    expect(description).to.match(
-      /^this client cannot request courses:read: a site's application cannot have operator scopes: /,
-    )
-    expect(description).to.include('It can request openid')
-  })
-
-  it('is in the fragment and the form of other response modes', async () => {
-    const asking = { ...asClaude, scope: 'openid account:read' }
     const fragment = await askToAuthorize(service().url, { ...asking, response_mode: 'fragment' })
     const said = new URLSearchParams(locationOf(fragment).hash.slice(1))
     expect(described(said)).to.include(connect())
@@ -87,7 +76,12 @@ describe('the description of invalid_scope [Errors 3]', () => {
     expect(ignored.headers.get('location')).to.not.include('error=')
   })
 
-  it('tells a client that names no known scope which it can request', async () => {
+  it('tells an application of a site, and a client that names no known scope, which it can request', async () => {
+    const application = await ask({ ...portal, scope: 'openid courses:read' })
+    expect(application).to.match(
+      /^this client cannot request courses:read: a site's application cannot have operator scopes: /,
+    )
+    expect(application).to.include('It can request openid')
     for (const scope of [undefined, 'mcp:access']) {
       const description = await ask({ ...asClaude, scope })
       expect(description).to.match(/^scope must name at least one known scope/)

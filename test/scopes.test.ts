@@ -28,9 +28,12 @@ const operatorReads = operator.filter((name) => name.endsWith(':read'))
 
 describe('the scope catalogue', () => {
   // [Scopes 1; Scopes 6; Scopes 7; Scopes 8]
-  it('has the 38 names of the specification, each once', () => {
+  it('has the 38 names of the specification, each once, and no other', () => {
     expect(scopeNames().sort()).to.deep.equal(specified)
     expect(scopeNames()).to.have.lengthOf(38)
+    const others = ['', 'OPENID', 'openid ', 'account', 'toString', '__proto__', 'offline_access']
+    for (const name of others) expect(findScope(name), name).to.equal(undefined)
+    for (const name of ['storage', 'account']) expect(() => readScope(name)).to.throw(name)
   })
 
   it('gives each scope its audience and what it grants [Scopes 2]', () => {
@@ -48,13 +51,6 @@ describe('the scope catalogue', () => {
       expect(needsResource([name]), name).to.equal(member.includes(name))
     }
     expect([needsOperator([]), needsResource(['unknown'])]).to.deep.equal([false, false])
-  })
-
-  it('knows no other name', () => {
-    const others = ['', 'OPENID', 'openid ', 'account', 'toString', '__proto__', 'offline_access']
-    for (const name of others) expect(findScope(name), name).to.equal(undefined)
-    expect(() => readScope('storage')).to.throw('storage')
-    expect(() => readScope('account')).to.throw('account')
   })
 })
 
@@ -99,22 +95,17 @@ describe('the scopes that a challenge names [design 23]', () => {
   const ofSite: Client = { ...client, origin: 'site', siteId: 'sit_one' }
   const readingOnly: Client = { ...ofSite, chosenScopes: [MEMBER_READ] }
   const server: Client = { ...client, origin: 'resource_server' }
-  const unreviewed: Client = {
+  const ofDocument = (reviewed: boolean): Client => ({
     ...{ ...client, origin: 'document' },
-    document: { fingerprint: 'one', reviewed: false, approvedSomewhere: false },
-  }
-  const reviewed: Client = {
-    ...{ ...client, origin: 'document' },
-    document: { fingerprint: 'one', reviewed: true, approvedSomewhere: true },
-  }
+    document: { fingerprint: 'one', reviewed, approvedSomewhere: reviewed },
+  })
 
-  /** The expected scopes, or a part of the expected remedy. */
-  type Advice = readonly string[] | string
   const rows: readonly (readonly [
     of: Client,
     held: readonly string[],
     needed: readonly string[],
-    expected: Advice,
+    /** Scopes, or a part of the remedy. */
+    expected: readonly string[] | string,
     oneIsEnough?: boolean,
   ])[] = [
     [ofSite, [], [MEMBER_READ], [MEMBER_READ]],
@@ -122,9 +113,9 @@ describe('the scopes that a challenge names [design 23]', () => {
     [readingOnly, [], member, 'can add the required scopes to this application'],
     [readingOnly, [MEMBER_WRITE], [MEMBER_READ], [MEMBER_READ]],
     [{ ...client, origin: 'integration' }, [], member, `${baseUrl}/connect`, true],
-    [unreviewed, [], ['courses:read'], ['courses:read']],
-    [unreviewed, [], ['courses:write'], 'must first approve this client'],
-    [reviewed, [], ['courses:write'], ['courses:write']],
+    [ofDocument(false), [], ['courses:read'], ['courses:read']],
+    [ofDocument(false), [], ['courses:write'], 'must first approve this client'],
+    [ofDocument(true), [], ['courses:write'], ['courses:write']],
     [server, [], ['courses:read'], 'cannot get the required scope'],
   ]
   for (const [of, held, needed, expected, oneIsEnough = false] of rows) {

@@ -7,14 +7,7 @@ import { openAuthorization } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { flushing, noor, policyWith, sam } from './support/gatehouse.ts'
 import { mailsWith } from './support/mail-folder.ts'
-import {
-  hiddenField,
-  makePagePerson,
-  type Seen,
-  submitPage,
-  targetOf,
-  textOf,
-} from './support/page-person.ts'
+import { hiddenField, makePagePerson, submitPage, targetOf, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { fresh } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
@@ -46,15 +39,14 @@ forEachDatabase('second factors', (start) => {
       [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
     }
   })
-  const listed = ({ text }: Seen) =>
+  const listed = ({ text }: { text: string }) =>
     /<code>([A-Z2-7\n-]+)<\/code>/.exec(text)?.[1]?.split('\n') ?? []
 
   /** Sends the right password. The returned `send` sends the code of the second step. */
-  const firstStep = async (url: string, who: Answers = sam) => {
-    const person = makeHeadlessPerson(who)
+  const firstStep = async (url: string) => {
+    const person = makeHeadlessPerson(sam)
     const login = await openAuthorization(person, url)
-    const { login: address, password } = who
-    const answer = await submitPage(person, login, { login: address, password })
+    const answer = await submitPage(person, login, sam)
     const text = await answer.text()
     const csrf = hiddenField(text)
     const target = new URL(`${login.href}/second-step`)
@@ -63,6 +55,7 @@ forEachDatabase('second factors', (start) => {
     const step = /gatehouse_step=([^;]*)/.exec(person.cookiesFor(target))?.[1] ?? ''
     return { person, answer, text, step, send, target }
   }
+  const sendCode = async (url: string, code: string) => await (await firstStep(url)).send(code)
   const isDone = (response: Response) =>
     /\/oauth\/authorize\//.test(response.headers.get('location') ?? '')
 
@@ -94,12 +87,12 @@ forEachDatabase('second factors', (start) => {
     const { url, form, next, codeAt, addedMs } = account()
     expect(form.text).to.include('data:image/svg+xml,')
     const sent = codeAt(addedMs)
-    expect((await (await firstStep(url)).send(sent)).status, 'the code of the set-up').to.equal(401)
+    expect((await sendCode(url, sent)).status, 'the code of the set-up').to.equal(401)
     const [one, other] = await Promise.all([firstStep(url), firstStep(url)])
     const code = next()
     const both = await Promise.all([one.send(code), other.send(code)])
     expect(both.filter(isDone).length).to.equal(1)
-    expect((await (await firstStep(url)).send(code)).status).to.equal(401)
+    expect((await sendCode(url, code)).status).to.equal(401)
   })
 
   // [305]
@@ -108,7 +101,7 @@ forEachDatabase('second factors', (start) => {
     const statuses: boolean[] = []
     for (const steps of [-2, 2, -1, 1]) {
       ahead.ms += 5 * STEP_MS
-      statuses.push(isDone(await (await firstStep(url)).send(codeAt(now() + steps * STEP_MS))))
+      statuses.push(isDone(await sendCode(url, codeAt(now() + steps * STEP_MS))))
     }
     expect(statuses).to.deep.equal([false, false, true, true])
   })
@@ -119,46 +112,40 @@ forEachDatabase('second factors', (start) => {
     const browsers = await Promise.all([1, 2, 3, 4, 5].map(() => firstStep(url)))
     const wrong = await Promise.all(browsers.map(({ send }) => send('000000')))
     expect(wrong.map(({ status }) => status)).to.deep.equal([401, 401, 401, 401, 401])
-    expect((await (await firstStep(url)).send(next())).status).to.equal(429)
+    expect((await sendCode(url, next())).status).to.equal(429)
     expect(await mailsWith(service, 'Wrong codes', sam.login)).to.have.length(1)
     expect((await makePagePerson(url, noor).visit('/account')).status).to.equal(200)
     await eventually(5000, async () => {
       const events = await rowsOf(service.kysely, 'audit_event', { action: 'sign_in.failure' })
       const found = events.map(({ person_id, reason }) => `${person_id} ${reason}`)
-      const reasons = ['per_sam wrong second factor', 'per_sam too many attempts']
-      expect(found).to.include.members(reasons)
+      expect(found).to.include.members(['per_sam wrong second factor', 'per_sam too many attempts'])
     })
   })
 
-  // [307]
-  it('accepts each recovery code once, however it is written, also in parallel', async () => {
-    const { service, url, recovery } = account()
-    const [first = '', second = ''] = recovery
+  // [307, 308]
+  it('accepts each recovery code once, however it is written, also in parallel, but none of another person or from before a renewal', async () => {
+    const { service, url, person, recovery } = account()
+    const [first = '', second = '', third = ''] = recovery
     expect(new Set(recovery).size).to.equal(10)
     const steps = await Promise.all([firstStep(url), firstStep(url)])
     const both = await Promise.all(steps.map(({ send }) => send(first)))
     expect(both.filter(isDone).length).to.equal(1)
-    expect((await (await firstStep(url)).send(first)).status).to.equal(401)
+    expect((await sendCode(url, first)).status).to.equal(401)
     const typed = second.toLowerCase().replaceAll('-', ' ')
-    expect(isDone(await (await firstStep(url)).send(typed))).to.equal(true)
+    expect(isDone(await sendCode(url, typed))).to.equal(true)
     await mailsWith(service, 'You have 8 unused recovery codes')
-  })
-
-  // [308]
-  it('accepts no recovery code of another person, and no earlier one after new ones were created', async () => {
-    const { service, url, person, recovery } = account()
     const rows = recovery.map((_code, at) => ({ digest: `${at}`, created_at: 1, person_id: NOOR }))
     await insert(service.kysely, 'recovery_code', rows)
     const renewed = listed(await person.submit(page, {}, `${page}/codes`))
     expect(renewed).to.have.length(10)
-    expect(isDone(await (await firstStep(url)).send(recovery[0] ?? ''))).to.equal(false)
-    expect(isDone(await (await firstStep(url)).send(renewed[0] ?? ''))).to.equal(true)
+    expect(isDone(await sendCode(url, third))).to.equal(false)
+    expect(isDone(await sendCode(url, renewed[0] ?? ''))).to.equal(true)
     expect(await rowsOf(service.kysely, 'recovery_code', { person_id: NOOR })).to.have.length(10)
   })
 
-  // [309]
-  it('begins again if the first step is changed, older than ten minutes, or of another sign-in', async () => {
-    const { url, ahead, next } = account()
+  // [309, 310]
+  it('begins again if the first step is changed, older than ten minutes, of another sign-in, or before the end of all sessions', async () => {
+    const { service, url, now, ahead, next } = account()
     const other = await firstStep(url)
     const { person, send, step, target } = await firstStep(url)
     expect(step).to.not.equal('')
@@ -171,14 +158,9 @@ forEachDatabase('second factors', (start) => {
     ahead.ms += 600_001
     expect((await late.send(next())).headers.get('location')).to.match(/\/login$/)
     expect((await other.send(next(), { csrf: 'wrong' })).status).to.equal(403)
-  })
-
-  // [310]
-  it('signs no one in whose sessions ended between the two steps', async () => {
-    const { service, url, next, now } = account()
-    const { send, person } = await firstStep(url)
+    const ended = await firstStep(url)
     await endSessions(service.kysely, ['per_sam'], now())
-    const resumed = await person.open(targetOf(await send(next()), url))
+    const resumed = await ended.person.open(targetOf(await ended.send(next()), url))
     expect(resumed.headers.get('location')).to.match(/\/login$/)
   })
 
@@ -189,8 +171,7 @@ forEachDatabase('second factors', (start) => {
     await person.visit('/account')
     ahead.ms += 61_000
     const csrf = hiddenField((await person.visit(page)).text)
-    const init = { method: 'POST', body: encode({ csrf }) }
-    const again = await person.open(`${page}/remove`, init)
+    const again = await person.open(`${page}/remove`, { method: 'POST', body: encode({ csrf }) })
     const login = await person.open(again.headers.get('location') ?? '')
     expect(login.headers.get('location')).to.match(/\/login$/)
     expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(1)
@@ -219,9 +200,9 @@ forEachDatabase('second factors', (start) => {
     expect(searchParams.get('error')).to.equal('consent_required')
   })
 
-  // [312]
-  it('keeps the app that was set up first, and no secret of another session or without its code', async () => {
-    const { service, url, form } = account()
+  // [312, 313]
+  it('keeps the app that was set up first, no secret of another session or without its code, and none in the clear', async () => {
+    const { service, url, form, recovery } = account()
     const person = makePagePerson(url, noor)
     const own = await person.submit(page, {}, `${page}/app`)
     const confirm = `${page}/app/confirm`
@@ -234,11 +215,6 @@ forEachDatabase('second factors', (start) => {
     expect(listed(await person.send(own, confirm, { code }))).to.have.length(10)
     const later = generateSync({ secret: textOf(second, 'key').replaceAll(' ', '') })
     expect(listed(await person.send(second, confirm, { code: later }))).to.have.length(0)
-  })
-
-  // [313]
-  it('stores no secret or recovery code that is usable without the root secret', async () => {
-    const { service, form, recovery } = account()
     const secret = textOf(form, 'key').replaceAll(' ', '')
     const tables = ['totp', 'recovery_code', 'outbox', 'audit_event'] as const
     const rows = await Promise.all(tables.map((table) => rowsOf(service.kysely, table)))
@@ -255,8 +231,8 @@ forEachDatabase('second factors', (start) => {
     await endEverything(service.service.stores.database, now())
     ahead.ms += 1000
     for (const code of [before, recovery[0] ?? ''])
-      expect(isDone(await (await firstStep(url)).send(code)), code).to.equal(false)
+      expect(isDone(await sendCode(url, code)), code).to.equal(false)
     ahead.ms += STEP_MS
-    expect(isDone(await (await firstStep(url)).send(next()))).to.equal(true)
+    expect(isDone(await sendCode(url, next()))).to.equal(true)
   })
 })

@@ -35,8 +35,10 @@ describe('the identity provider of a site', () => {
     ...{ emailClaim: 'email', verifiedClaim: 'email_verified', nameClaim: 'name' },
   }
   const row = async () => await rowOf(service().kysely, 'identity_provider')
-  const set = async (values: { domains?: string; issuer?: string }) =>
+  const set = async (values: { domains?: string; issuer?: string; sealed_secret?: string }) =>
     await service().kysely.updateTable('identity_provider').set(values).execute()
+  const open = async (who: Person, fields = {}) =>
+    await follow(who, authorizeUrl(service().url, fields))
 
   before(async () => {
     const owner = makePagePerson(service().url, olivia)
@@ -65,8 +67,8 @@ describe('the identity provider of a site', () => {
     await linkIdentity(service(), { ...identity, ...changes })
   }
 
-  // [335]
-  it('creates people with the role of the rule, whose address counts as verified nowhere', async () => {
+  // [335, 336]
+  it('creates people with the role of the rule, whose address counts as verified nowhere, and signs in no person of another provider', async () => {
     const claims = { sub: 'first', email: 'first@acme.example' }
     expect(isSignedIn((await signIn(claims)).page)).to.equal(true)
     const { kysely } = service()
@@ -75,18 +77,18 @@ describe('the identity provider of a site', () => {
     const roles = await rowsOf(kysely, 'site_role', { person_id: made.id })
     expect(roles).to.have.length(1)
     expect(roles[0]).to.include({ role: 'student', site_id: 'sit_northlight' })
+    await link('per_marco', { provider_id: 'idp_of_another_site', subject: 'marco' })
+    const { page: seen } = await signIn({ sub: 'marco', email: 'marco@openkitchen.example' })
+    expect(isSignedIn(seen)).to.equal(false)
+    expect(noteOf(seen)).to.include('School says that your address is')
   })
 
   it('is named on the home page of its site, even if its secret cannot be opened', async () => {
-    const { kysely, url } = service()
-    const setSecret = async (sealed_secret: string) =>
-      await kysely.updateTable('identity_provider').set({ sealed_secret }).execute()
-    const { sealed_secret: known } = await row()
-    await setSecret('unknown')
-    const home = await makePagePerson(url, olivia).visit('/admin/northlight')
-    await setSecret(known)
-    expect(home.status).to.equal(200)
-    expect(home.text).to.include(typed.name)
+    const { sealed_secret } = await row()
+    await set({ sealed_secret: 'unknown' })
+    const home = await makePagePerson(service().url, olivia).visit('/admin/northlight')
+    await set({ sealed_secret })
+    expectAnswer(home, 200, typed.name)
   })
 
   // [333, 334]
@@ -96,18 +98,16 @@ describe('the identity provider of a site', () => {
     await insert(service().kysely, 'site_role', { ...role, role: 'owner' })
     const { person, page: seen } = await signIn({ sub: 'per_olivia', email: 'x@acme.example' })
     expect(isSignedIn(seen)).to.equal(true)
-    const { url } = service()
-    const open = async (path: string) => await follow(person, new URL(path, url))
-    expect((await open('/admin/northlight')).status, 'its own site').to.equal(200)
+    const visit = async (path: string) => await follow(person, new URL(path, service().url))
+    expect((await visit('/admin/northlight')).status, 'its own site').to.equal(200)
     for (const path of ['/account', '/account/security', '/account/data', '/admin'])
-      expectAnswer(await open(path), 403, 'id="other-way-page"')
-    expect((await open('/admin/open-kitchen')).status).to.equal(403)
-    expect((await open('/account?sign-in=again')).text).to.include('id="login-page"')
-    const asked = await open(authorizeUrl(url, ofNoSite).href)
-    expect(asked.text, 'a grant of no site').to.include('id="login-page"')
-    const none = await open(authorizeUrl(url, { ...ofNoSite, prompt: 'none' }).href)
+      expectAnswer(await visit(path), 403, 'id="other-way-page"')
+    expect((await visit('/admin/open-kitchen')).status).to.equal(403)
+    expect((await visit('/account?sign-in=again')).text).to.include('id="login-page"')
+    expect((await open(person, ofNoSite)).text, 'a grant of no site').to.include('id="login-page"')
+    const none = await open(person, { ...ofNoSite, prompt: 'none' })
     expect(refusalIn(none)).to.equal('login_required')
-    expect(isSignedIn(await open(authorizeUrl(url).href)), 'its own application').to.equal(true)
+    expect(isSignedIn(await open(person)), 'its own application').to.equal(true)
   })
 
   // [355]
@@ -120,24 +120,15 @@ describe('the identity provider of a site', () => {
     const { person, page: asked } = await signIn({ sub: 'per_sam' })
     expect(isSignedIn(await submit(person, asked, { code: codeAt(0) }))).to.equal(true)
     expect(isSignedIn((await signIn({ sub: 'per_noor' })).page)).to.equal(true)
-    const leaving = kysely.selectFrom('person').select('id').where('deletion_due_at', '=', 9e15)
-    const ids = (await leaving.execute()).map(({ id }) => id)
-    expect(ids).to.include.members(['per_sam', 'per_noor'])
+    const leaving = await rowsOf(kysely, 'person', { deletion_due_at: 9e15 })
+    expect(leaving.map(({ id }) => id)).to.include.members(['per_sam', 'per_noor'])
     await kysely.updateTable('person').set({ deletion_due_at: null }).execute()
     await kysely.deleteFrom('totp').execute()
   })
 
-  // [336]
-  it('knows nobody whom the provider of another site has linked', async () => {
-    await link('per_marco', { provider_id: 'idp_of_another_site', subject: 'marco' })
-    const { page: seen } = await signIn({ sub: 'marco', email: 'marco@openkitchen.example' })
-    expect(isSignedIn(seen)).to.equal(false)
-    expect(noteOf(seen)).to.include('School says that your address is')
-  })
-
   it('is offered only to applications of its site, and changed only by owners', async () => {
     const person = makeHeadlessPerson(sam)
-    const { url, text } = await follow(person, authorizeUrl(service().url, ofNoSite))
+    const { url, text } = await open(person, ofNoSite)
     expect(text).to.include('id="login-page"').and.to.not.include('Sign in with School')
     const { id } = await row()
     const forced = await follow(person, new URL(`${url.pathname}/provider/${id}`, url))
@@ -146,11 +137,11 @@ describe('the identity provider of a site', () => {
     expectAnswer(await makePagePerson(service().url, amir).visit(page), 403, 'only owners of the')
   })
 
-  const change = async (action: string, fields: Record<string, string>) => {
-    const form = action === 'domains' ? `${page}/${(await row()).id}/domains` : action
-    return await makePagePerson(service().url, olivia).submit(page, fields, form)
-  }
-  const [only, setDomains] = ['/admin/northlight/only-way-in', 'domains']
+  const change = async (form: string, fields = {}) =>
+    await makePagePerson(service().url, olivia).submit(page, fields, form)
+  const setDomains = async (domains: string) =>
+    await change(`${page}/${(await row()).id}/domains`, { domains })
+  const only = '/admin/northlight/only-way-in'
 
   // [373, 374]
   it('gets the addresses of a domain only after a proof by DNS', async () => {
@@ -161,40 +152,37 @@ describe('the identity provider of a site', () => {
       '_gatehouse.others.example': 'gatehouse-provider=idp_of_another_site',
     })
     const others = ['gmail.com', 'others.example', 'sub.acme.example']
-    for (const domain of [...others, 'example', 'a_b.example', '<b>']) {
-      const refused = await change(setDomains, { domains: `acme.example ${domain}` })
-      expect(refused.status, domain).to.equal(422)
-    }
+    for (const domain of [...others, 'example', 'a_b.example', '<b>'])
+      expect((await setDomains(`acme.example ${domain}`)).status, domain).to.equal(422)
     expect((await row()).domains).to.equal('')
-    const unproven = await change(setDomains, { domains: 'gmail.com' })
+    const unproven = await setDomains('gmail.com')
     expect(unproven.text).to.include('_gatehouse.gmail.com').and.include(`gatehouse-provider=${id}`)
-    await change(setDomains, { domains: 'Acme.example, ACME.example' })
+    await setDomains('Acme.example, ACME.example')
     expect((await row()).domains).to.equal('acme.example')
 
     const person = makeHeadlessPerson(sam)
-    const seen = await follow(person, authorizeUrl(service().url))
+    const seen = await open(person)
     expect(seen.text).to.include('Leave it empty')
     const left = await submit(person, seen, { login: ' New@ACME.example', password: '' })
     expect(left.target?.origin).to.equal(ISSUER)
     expect(left.target?.searchParams.get('login_hint')).to.equal(' New@ACME.example')
     const lookalike = { login: 'x@acme.example.evil.example', password: 'y' }
-    const other = await submit(person, seen, lookalike)
-    expect(other.status, 'another domain').to.equal(401)
+    expect((await submit(person, seen, lookalike)).status, 'another domain').to.equal(401)
     network.says({ fails: async () => await Promise.reject(new Error('down')) })
     const down = await submit(makeHeadlessPerson(sam), seen, { login: 'new@acme.example' })
     expect(down.status, 'another browser').to.equal(400)
     network.says({})
-    const elsewhere = await follow(person, authorizeUrl(service().url, ofNoSite))
+    const elsewhere = await open(person, ofNoSite)
     const wrong = await submit(person, elsewhere, { login: 'new@acme.example', password: 'y' })
     expect(wrong.status, 'another site').to.equal(401)
-    await change(setDomains, { domains: '' })
+    await setDomains('')
   })
 
   // [319, 375]
   it('lets people sign in another way while the provider of their domain lies in its metadata about its issuer', async () => {
     await set({ domains: 'northlight.example' })
     const person = makeHeadlessPerson(sam)
-    const seen = await follow(person, authorizeUrl(service().url))
+    const seen = await open(person)
     network.says({ metadata: { issuer: 'https://elsewhere.example' } })
     await set({ issuer: 'https://down.example' })
     const failed = await submit(person, seen, sam)
@@ -209,7 +197,6 @@ describe('the identity provider of a site', () => {
   // [376, 377, 378]
   it('is the only way in at its site, if an owner says so, and nowhere else', async () => {
     const { url, kysely } = service()
-    const open = async (who: Person, fields = {}) => await follow(who, authorizeUrl(url, fields))
     const before = makeHeadlessPerson(sam)
     expect(isSignedIn(await submit(before, await open(before), sam))).to.equal(true)
     const allowed = await open(makeHeadlessPerson(sam))
@@ -275,8 +262,7 @@ describe('the identity provider of a site', () => {
       const body = new URLSearchParams({ xsrf: hiddenField(asked.text, 'xsrf'), logout: 'yes' })
       const confirm = new URL('/oauth/logout/confirm', url)
       const left = await follow(person, confirm, { method: 'POST', body })
-      const gone = await follow(person, authorizeUrl(url, { prompt: 'none' }))
-      expect(refusalIn(gone)).to.equal('login_required')
+      expect(refusalIn(await open(person, { prompt: 'none' }))).to.equal('login_required')
       return { person, left, issuer }
     }
     const { person, left, issuer } = await signOut({ end_session_endpoint: 'ORIGIN/out?a=b' })
@@ -293,11 +279,10 @@ describe('the identity provider of a site', () => {
     const { person, page: seen } = await signIn({ sub: 'first' })
     expect(isSignedIn(seen)).to.equal(true)
     await change(only, { on: 'yes' })
-    await change(`${page}/${(await row()).id}/remove`, {})
-    const gone = await follow(person, authorizeUrl(service().url, { prompt: 'none' }))
-    expect(refusalIn(gone)).to.equal('login_required')
+    await change(`${page}/${(await row()).id}/remove`)
+    expect(refusalIn(await open(person, { prompt: 'none' }))).to.equal('login_required')
     expect((await linksOf(service())).map(({ subject }) => subject)).to.deep.equal(['marco'])
-    const other = await follow(makeHeadlessPerson(sam), authorizeUrl(service().url))
+    const other = await open(makeHeadlessPerson(sam))
     expect(other.text, 'no site without a way in').to.include('id="password"')
   })
 })

@@ -144,8 +144,8 @@ async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<
   const left = new Map<string, ReadonlySet<string>>()
   for (const pattern of everyPattern) {
     const before = await countRows(running)
-    const requests = requestsTo(someAddress(pattern), running.url)
-    for (const request of requests) await send(running.url, request)
+    for (const request of requestsTo(someAddress(pattern), running.url))
+      await send(running.url, request)
     const after = await countRows(running)
     const grown = Object.keys(after).filter((name) => after[name] !== before[name])
     if (grown.length > 0) left.set(pattern, new Set(grown))
@@ -160,17 +160,11 @@ async function countRows({ kysely }: RunningService): Promise<Record<string, num
   const counts: Record<string, number> = {}
   for (const { name } of await kysely.introspection.getTables()) {
     if (name === 'oauth_state' || writtenLater.includes(name)) continue
-    const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(name)}`.execute(
-      kysely,
-    )
-    counts[name] = Number(rows[0]?.n)
+    const count = sql<{ n: number }>`select count(*) as n from ${sql.table(name)}`
+    counts[name] = Number((await count.execute(kysely)).rows[0]?.n)
   }
-  const states = await kysely
-    .selectFrom('oauth_state')
-    .select(['model', (e) => e.fn.countAll<number>().as('n')])
-    .groupBy('model')
-    .execute()
-  for (const { model, n } of states) counts[model] = Number(n)
+  for (const { model } of await rowsOf(kysely, 'oauth_state'))
+    counts[model] = (counts[model] ?? 0) + 1
   return counts
 }
 

@@ -18,31 +18,29 @@ function begin() {
 }
 
 // A wrong ledger or judge would make `npm run test:faults` or `test:fuzz` pass without testing anything.
-describe('the ledger of test/faults', () => {
-  it('finds each fault, and nothing in a good run', () => {
-    type Story = (begun: ReturnType<typeof begin>) => unknown
-    const stories: [string, Story][] = [
-      ['lost', ({ ledger, family }) => ledger.judged(family, false, 20)],
-      ['lost', ({ ledger, family }) => ledger.refused(family, 'invalid_grant')],
-      ['lost', ({ ledger }) => ledger.codeLost('invalid_grant')],
-      ['doubled', ({ ledger, code }) => ledger.exchanged(code, issued('2'))],
-      ['doubled', ({ refreshed }) => ['2', '3'].map((name) => refreshed('r 1', name))],
-      ['doubled', ({ ledger }) => ledger.replayed('refresh token', 200)],
-      ['undone', ({ ledger, family, revoke }) => [revoke(), ledger.judged(family, true, 50)]],
-      ['undone', ({ refreshed, revoke }) => [revoke(), refreshed('r 1', '2', 50)]],
-      ['', ({ refreshed }) => ['2', '2'].map((name) => refreshed('r 1', name))],
-      ['', ({ ledger, family, revoke }) => [revoke(), ledger.judged(family, false, 50)]],
-      ['', ({ ledger, family, revoke }) => [revoke(), ledger.judged(family, true, 30)]],
-      ['', ({ ledger, family, revoke }) => [revoke(), ledger.refused(family, 'invalid_grant')]],
-      ['', ({ ledger }) => ledger.replayed('code', 400)],
-    ]
-    for (const [position, [fault, story]] of stories.entries()) {
-      const begun = begin()
-      story(begun)
-      const found = begun.ledger.found.map((one) => one.fault)
-      expect(found, String(position)).to.deep.equal(fault === '' ? [] : [fault])
-    }
-  })
+it('the ledger of test/faults finds each fault, and nothing in a good run', () => {
+  type Story = (begun: ReturnType<typeof begin>) => unknown
+  const stories: [string, Story][] = [
+    ['lost', ({ ledger, family }) => ledger.judged(family, false, 20)],
+    ['lost', ({ ledger, family }) => ledger.refused(family, 'invalid_grant')],
+    ['lost', ({ ledger }) => ledger.codeLost('invalid_grant')],
+    ['doubled', ({ ledger, code }) => ledger.exchanged(code, issued('2'))],
+    ['doubled', ({ refreshed }) => ['2', '3'].map((name) => refreshed('r 1', name))],
+    ['doubled', ({ ledger }) => ledger.replayed('refresh token', 200)],
+    ['undone', ({ ledger, family, revoke }) => [revoke(), ledger.judged(family, true, 50)]],
+    ['undone', ({ refreshed, revoke }) => [revoke(), refreshed('r 1', '2', 50)]],
+    ['', ({ refreshed }) => ['2', '2'].map((name) => refreshed('r 1', name))],
+    ['', ({ ledger, family, revoke }) => [revoke(), ledger.judged(family, false, 50)]],
+    ['', ({ ledger, family, revoke }) => [revoke(), ledger.judged(family, true, 30)]],
+    ['', ({ ledger, family, revoke }) => [revoke(), ledger.refused(family, 'invalid_grant')]],
+    ['', ({ ledger }) => ledger.replayed('code', 400)],
+  ]
+  for (const [position, [fault, story]] of stories.entries()) {
+    const begun = begin()
+    story(begun)
+    const found = begun.ledger.found.map((one) => one.fault)
+    expect(found, String(position)).to.deep.equal(fault === '' ? [] : [fault])
+  }
 })
 
 it('the fuzzer finds faults, hangs, headers and markup of the caller, but no escaped markup and no JSON', () => {

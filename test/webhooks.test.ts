@@ -1,13 +1,12 @@
 import { createPublicKey, verify } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { Transaction } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 
+import asyncapi from '../docs/reference/asyncapi.json' with { type: 'json' }
 import { storeNewPassword } from '../src/oauth/grants/end-access.ts'
 import { settleAbsentPeople } from '../src/ops/import/absent-people.ts'
 import { findApplication } from '../src/pages/applications/application-lists.ts'
@@ -44,10 +43,11 @@ const PAGE = '/admin/northlight/webhooks'
 const [ONE, TWO, BAD] = ['client.example', 'other.example', 'third.example'] as const
 const ajv = new Ajv2020({ strict: true, formats: { uuid: true, 'date-time': true } })
 
-const { messages } = JSON.parse(
-  readFileSync(join(import.meta.dirname, '../docs/reference/asyncapi.json'), 'utf8'),
-).channels.endpoint
-const eventSchema = (type: string): object => messages[type].payload
+/** Expects that an event satisfies the schema of its type. */
+function expectValid(type: string, event: object): void {
+  const { payload } = Reflect.get(asyncapi.channels.endpoint.messages, type)
+  expect(ajv.validate(payload, event), `${type}: ${ajv.errorsText()}`).to.equal(true)
+}
 
 /** How the receiver responds at each host; with 204 by default. */
 const answers = new Map<string, RequestListener>()
@@ -66,13 +66,8 @@ const receive: RequestListener = async (request, response) => {
   answer(request, response)
 }
 
-describe('the table of event types', () => {
-  it('has a schema for each type that its example satisfies', () => {
-    for (const name of eventTypes.keys()) {
-      const valid = ajv.validate(eventSchema(name), exampleEvent(name))
-      expect(valid, `${name}: ${ajv.errorsText()}`).to.equal(true)
-    }
-  })
+it('the table of event types has a schema for each type that its example satisfies', () => {
+  for (const name of eventTypes.keys()) expectValid(name, exampleEvent(name))
 })
 
 forEachDatabase('webhooks', (start) => {
@@ -99,9 +94,8 @@ forEachDatabase('webhooks', (start) => {
     const typed = { url: `https://${host}/hook`, types: [...types], payload: 'full' }
     const page = await owner().submit(PAGE, typed)
     const path = page.path.replace(/\?.*/, '')
-    const read = async () => await owner().visit(path)
     const press = async (act: string, more = {}) => await owner().submit(path, { act, ...more })
-    return { page, read, press, path }
+    return { page, read: async () => await owner().visit(path), press, path }
   }
   // Obtain a token for each call, because the test may have moved the clock past the expiry of the last one.
   const value: Operator['value'] = async (...asked) =>
@@ -152,7 +146,7 @@ forEachDatabase('webhooks', (start) => {
       const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
       const isOurs = verify(null, Buffer.from(signed), key, Buffer.from(signature, 'base64'))
       expect(isOurs).to.equal(true)
-      expect(ajv.validate(eventSchema(event.type), event), ajv.errorsText()).to.equal(true)
+      expectValid(event.type, event)
       expect(() => new Webhook(secret).verify(body.replace('crs', 'csr'), headers)).to.throw()
     }
     const [, second] = at(ONE)
@@ -343,9 +337,8 @@ forEachDatabase('webhooks', (start) => {
 
   it('tell of the access and places that end with a password, a scope, a membership or an account', async () => {
     await add(ONE)
-    const { url, service } = running()
-    const { database } = service.stores
-    const now = () => service.now()
+    const { now, stores } = running().service
+    const { database } = stores
     const actor = { siteId: 'sit_northlight', personId: 'per_olivia', requestId: 'r' }
     const by = () => ({ ...actor, now: now() })
     const change = async (work: (trx: Transaction<Schema>) => Promise<unknown>) =>
@@ -365,10 +358,9 @@ forEachDatabase('webhooks', (start) => {
       // Adding the scopes again must end no grant.
       await update(app, app, by())
     }
-    const missing = () => ({ missing: 'end', nowMs: now() }) as const
     const people = new Set((await rowsOf(kysely(), 'person')).map(({ id }) => id))
     people.delete('per_noor')
-    const others = { people, knowsEveryRecord: true }
+    const settle = settleAbsentPeople.bind(undefined, database, { people, knowsEveryRecord: true })
     const gone = 'application.disconnected'
     const steps: [() => Promise<unknown>, string[], Answers?][] = [
       [async () => await endMemberAccess(database, by(), 'per_sam'), [gone]],
@@ -378,7 +370,7 @@ forEachDatabase('webhooks', (start) => {
       [async () => await removeMember(database, by(), 'per_noor'), ['member.removed', gone], noor],
       [async () => await join('student'), ['member.added']],
       [async () => await join('lecturer'), ['member.role_changed']],
-      [async () => await settleAbsentPeople(database, others, missing()), [gone], noor],
+      [async () => await settle({ missing: 'end', nowMs: now() }), [gone], noor],
       [
         async () => {
           await change(async (trx) => await scheduleDeletion(trx, database, due(), by()))
@@ -388,7 +380,7 @@ forEachDatabase('webhooks', (start) => {
       ],
     ]
     for (const [end, expected, person = sam] of steps) {
-      if (expected.includes(gone)) await obtain(url, { person })
+      if (expected.includes(gone)) await obtain(running().url, { person })
       await settled(0)
       received.length = 0
       await end()
@@ -420,9 +412,7 @@ forEachDatabase('webhooks', (start) => {
 
   // [390]
   it('reach no private address, follow no redirect, and are disabled by 410', async () => {
-    await add('claude.ai', ['course.published'])
-    await add(ONE, ['course.published'])
-    await add(TWO, ['course.published'])
+    for (const host of ['claude.ai', ONE, TWO]) await add(host, ['course.published'])
     answers.set(ONE, respond(302, { location: 'https://third.example/' }))
     answers.set(TWO, respond(410))
     await publish('guarded')
@@ -474,11 +464,9 @@ forEachDatabase('webhooks', (start) => {
     const { secret } = await value(`mutation { rotateWebhookSecret(id: "${id}") { secret } }`)
     expect(secret).to.match(/^whsec_/)
     expect(secret).to.not.equal(made.secret)
-    const since = '2026-01-01T00:00:00Z'
-    const again = `mutation { replayWebhookEvents(id: "${id}", since: "${since}") { count } }`
-    expect(await value(again)).to.deep.equal({ count: 1 })
-    const neither = `mutation { replayWebhookEvents(id: "${id}") { count } }`
-    expect(await limited.refused(neither)).to.equal('BAD_INPUT since')
+    const replay = (more = '') => `mutation { replayWebhookEvents(id: "${id}"${more}) { count } }`
+    expect(await value(replay(', since: "2026-01-01T00:00:00Z"'))).to.deep.equal({ count: 1 })
+    expect(await limited.refused(replay())).to.equal('BAD_INPUT since')
     await settled(0)
     const deliveries = 'deliveries { eventId type status error request response }'
     const list = `{ webhookEndpoints { id url payload disabledAt publicKey ${deliveries} } }`
@@ -523,17 +511,17 @@ forEachDatabase('webhooks', (start) => {
   // [391]
   it('have https URLs of public servers without a password, for known types', async () => {
     const person = owner()
-    const rows: readonly (readonly [{ url: string; types?: string[] }, RegExp])[] = [
+    const usual = { types: ['course.published'], payload: 'full' }
+    const hosts = ['127.0.0.1', '10.0.0.7:8443', '169.254.169.254', '2130706433', '0', 'localhost']
+    for (const [typed, problem] of [
       [{ url: 'http://hooks.example/' }, /https URL/],
       [{ url: 'https://me:secret@hooks.example/' }, /password/],
       [{ url: 'file:///etc/passwd' }, /https URL/],
       [{ url: 'https://hooks.example/', types: ['course.stolen'] }, /event types/],
-      ...['127.0.0.1', '10.0.0.7:8443', '169.254.169.254', '2130706433', '0', 'localhost']
-        .concat('[::1]', '[::ffff:10.0.0.7]', '[fd00::1]', 'hooks.localhost')
-        .map((host) => [{ url: `https://${host}/` }, /public server/] as const),
-    ]
-    for (const [typed, problem] of rows) {
-      const usual = { types: ['course.published'], payload: 'full' }
+      ...[...hosts, '[::1]', '[::ffff:10.0.0.7]', '[fd00::1]', 'hooks.localhost'].map(
+        (host) => [{ url: `https://${host}/` }, /public server/] as const,
+      ),
+    ] as const) {
       const seen = await person.submit(PAGE, { ...usual, ...typed })
       expect(seen.status, typed.url).to.equal(422)
       expect(textOf(seen, 'webhook-problem'), typed.url).to.match(problem)
