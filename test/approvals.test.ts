@@ -317,7 +317,7 @@ forEachDatabase('approvals of changes', (start) => {
     await insert(kysely, 'pending_change', rows)
     const limited = await send()
     expect([limited.status, limited.body.error]).to.deep.equal([403, 'forbidden'])
-    expect(limited.text).to.include('50 changes are pending or approved').and.include(linked)
+    expect(limited.text).to.include('limit of 50 pending or approved').and.include(linked)
   })
 
   it('cannot be given by another operator, by the client, without the token of the page, or in a frame', async () => {

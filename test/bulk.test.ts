@@ -342,7 +342,7 @@ withDatabases('import of wrong lines', (open) => {
     expect(problemsIn(report)).to.have.deep.members([
       [2, 'endsAt: must be after startsAt'],
       [6, 'expiresAt: "4 days ago" is before purchasedAt, "3 days ago"'],
-      [7, 'positionSeconds: is beyond the end of the lecture'],
+      [7, 'positionSeconds: must not be beyond the end of the lecture'],
     ])
     expect(report.written).to.deep.equal({ site: 1, event: 1, person: 1, course: 1 })
   })
@@ -357,7 +357,7 @@ withDatabases('import of wrong lines', (open) => {
     const reserved = 'slug: is reserved; choose another slug'
     const time = '"2026-03-01T09:00:00Z", "30 days ago" or "in 14 days at 18:00"'
     expect(problemsIn(report)).to.deep.equal([
-      [1, 'slug: must be a slug of a-z, 0-9 and -, like slow-bread'],
+      [1, 'slug: must be a slug of a–z, 0–9 and hyphens, like slow-bread'],
       ...[[2, reserved] as const, [3, reserved] as const],
       [4, `password: must be of type string; createdAt: must be a time such as ${time}`],
       [5, 'lectures[0].durationSeconds: must be at least 0'],

@@ -132,7 +132,7 @@ describe('campus: loading the demo', () => {
     expect(problems.map((problem) => problem.replace(/: \{.*/, ''))).to.have.members([
       'another record has the same email',
       'lecturers: no person has the id per_nobody',
-      'order: belongs to another person or site',
+      'order: this order belongs to another person or site',
     ])
     expect(problems.join()).to.include('"id":"per_theo"')
     expect(await dump(database())).to.deep.equal(before)

@@ -168,11 +168,11 @@ describe('environment: secrets', () => {
 
   const remote = 'BASE_URL is https://id.example, which is not a loopback'
   const shared =
-    'REDIS_URL or REDIS_CLUSTER_NODES is set, and every process must have the same secret'
+    'processes that share a store (REDIS_URL or REDIS_CLUSTER_NODES) need the same secret'
   for (const [reason, variables] of [
     [remote, { BASE_URL: 'https://id.example/' }],
-    ['BASE_URL is https', { BASE_URL: 'https://localhost:3000' }],
-    ['DATABASE_URL is set, and every process must have', { DATABASE_URL: 'postgres://h/x' }],
+    ['BASE_URL is an https URL', { BASE_URL: 'https://localhost:3000' }],
+    ['processes that share a store (DATABASE_URL) need', { DATABASE_URL: 'postgres://h/x' }],
     [shared, { REDIS_URL: 'redis://h' }],
     [shared, { REDIS_CLUSTER_NODES: 'h:1,i:2' }],
   ] as const) {
@@ -271,9 +271,9 @@ describe('config: the files (design, Errors and configuration)', () => {
     ['a query', { address: 'https://platform.internal/?a=b' }, '0.address'],
     ['a password', { address: 'https://a:b@platform.internal' }, '0.address'],
     ['an audience that is no URI', { audience: 'platform' }, '0.audience'],
-    ['the issuer', { audience: 'http://127.0.0.1:3000' }, 'must not be the issuer'],
-    ['the issuer with a slash', { audience: 'http://127.0.0.1:3000/' }, 'the issuer'],
-    ['a client_id', { audience: 'https://app.example/client.json' }, 'client_id'],
+    ['the issuer', { audience: 'http://127.0.0.1:3000' }, 'must differ from BASE_URL'],
+    ['the issuer with a slash', { audience: 'http://127.0.0.1:3000/' }, 'BASE_URL'],
+    ['a client_id', { audience: 'https://app.example/client.json' }, 'metadata document'],
     ['the path of another', [{}, {}], 'coupons overlaps with coupons'],
     ['a path below that of another', [{}, { path: 'coupons/old' }], 'overlaps'],
     ['several problems', [{ path: '/' }, { address: 'x', audience: 'y' }], several],

@@ -100,7 +100,7 @@ describe('the Member API for the token of one person at one site', () => {
       for (const [token = '', after = ''] of foreign) {
         const { body } = await ask(token, query, { after })
         expect(body.data, after).to.equal(null)
-        const message = 'after is not a cursor of this list; send a cursor from one of its pages'
+        const message = '"after" is not a cursor of this list; send a cursor from one of its pages'
         const extensions = { code: 'BAD_ARGUMENT', argument: 'after' }
         expect(body.errors?.[0]).to.deep.include({ message, extensions })
       }

@@ -352,7 +352,7 @@ describe('without a mapping', () => {
     for (const path of ['/admin/api', COUPONS, `${COUPONS}/7`]) {
       const { status, body } = await get(service().url + path)
       expect(status, path).to.equal(404)
-      const error_description = 'no platform API is mapped here; ask the operator of this service'
+      const error_description = 'no platform API has this path; ask the operator of this service'
       expect(body).to.deep.equal({ error: 'not_found', error_description })
     }
     expect((await get(service().url + paths.jwks)).body.keys).to.have.length(2)

@@ -116,7 +116,7 @@ export const environmentVariables = z.object({
   PORT: wholeNumber('PORT', 1, 65_535).default(3000).describe('Port to listen on, 1 to 65535.'),
   WORKERS: workers
     .default(1)
-    .describe('Number of processes that accept requests; auto: one for each available CPU core.'),
+    .describe('Processes that accept requests. `auto` starts one for each available CPU core.'),
   DATA_DIR: z
     .string()
     .default('./data')
@@ -126,14 +126,14 @@ export const environmentVariables = z.object({
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'DATABASE_URL must be a postgres:// URL' })
     .optional()
-    .describe('postgres://… URL of PostgreSQL 15 or newer. Empty: the embedded SQLite database.'),
+    .describe('postgres://… URL of PostgreSQL 15 or newer. If empty, embedded SQLite is used.'),
   MIGRATE_AT_START: oneOf('yes', 'yes', 'no').describe(
-    'no: start-up fails if migrations are pending; apply them with `npm run gatehouse -- migrate`.',
+    'If `no`, start-up fails while migrations are pending; apply them with `npm run gatehouse -- migrate`.',
   ),
   REDIS_URL: redisUrl
     .optional()
     .describe(
-      'redis://… or rediss://… URL of Redis or Valkey, for OAuth state and the counts of limits. Empty: OAuth state is stored in the database.',
+      'redis://… or rediss://… URL of Redis or Valkey, for OAuth state and the counts of limits. If empty, OAuth state is stored in the database.',
     ),
   REDIS_CLUSTER_NODES: redisCluster
     .optional()
@@ -157,11 +157,11 @@ export const environmentVariables = z.object({
   IDENTITY_PROVIDER_SECRETS: providerSecrets
     .optional()
     .describe(
-      'Client secrets of the identity providers in service.json, as id=secret separated by spaces.',
+      'Client secrets of the identity providers in service.json, as id=secret pairs separated by spaces.',
     ),
   FILES_S3_ENDPOINT: originOf('FILES_S3_ENDPOINT')
     .optional()
-    .describe('Endpoint of an S3-compatible store for files. Empty: files are stored in DATA_DIR.'),
+    .describe('Endpoint of an S3-compatible file store. If empty, files are stored in DATA_DIR.'),
   FILES_S3_BUCKET: s3Bucket.optional().describe('Private bucket for the files.'),
   FILES_S3_REGION: z.string().default('us-east-1').describe('Region for signing requests.'),
   FILES_S3_ACCESS_KEY_ID: z.string().optional().describe('Access key id for the files.'),
@@ -174,7 +174,7 @@ export const environmentVariables = z.object({
   SMTP_URL: smtpUrl
     .optional()
     .describe(
-      'Mail server: smtp://user:password@host:port with STARTTLS, or smtps://…; percent-encode special characters. Empty: messages are written to files in DATA_DIR/mail.',
+      'Mail server: smtp://user:password@host:port with STARTTLS, or smtps://…; percent-encode special characters. If empty, messages are written to files in DATA_DIR/mail.',
     ),
   MAIL_FROM: z
     .string()
@@ -182,10 +182,10 @@ export const environmentVariables = z.object({
     .optional()
     .describe('Sender address of messages, without a display name; required with SMTP_URL.'),
   TRUST_PROXY: oneOf('no', 'yes', 'no').describe(
-    'yes: the last address in X-Forwarded-For is the client IP address (use only behind your own proxy).',
+    'If `yes`, the last address in X-Forwarded-For is the client IP address. Use `yes` only behind your own proxy.',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
-    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: load it regardless of these addresses; off: never load it. The demo passwords are public, so start-up fails if the database contains the demo campus but this setting forbids it.',
+    '`auto` loads the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses. `on` loads it regardless of these addresses, and `off` never loads it. The demo passwords are public, so start-up fails if the database contains the demo campus but this setting forbids it.',
   ),
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',
@@ -193,18 +193,18 @@ export const environmentVariables = z.object({
       'Folder that contains service.json and integrations.json, and optionally assistants.json, metadata-documents.json, conformance.json and demo/; by default, the config folder of this installation.',
   }),
   CONFORMANCE_PROFILE: oneOf('off', 'off', 'on', 'forced').describe(
-    'on: add the clients and settings of the OpenID conformance suite (config/conformance.json); with production settings, start-up fails. forced: the same, but start-up also succeeds with production settings.',
+    '`on` adds the clients and settings of the OpenID conformance suite (config/conformance.json), but start-up fails with production settings. `forced` adds them even with production settings.',
   ),
   AUDIT_STREAM: z
     .string()
     .optional()
-    .describe('stdout, stderr or a file for audit events, one JSON line each. Empty: no stream.'),
+    .describe('Where to write audit events as JSON: stdout, stderr or a file. If empty, nowhere.'),
   LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'info', 'debug', 'silent').describe(
-    'The lowest level of lines to log: fatal, error, warn, info or debug; silent: no lines.',
+    'The lowest level to log: fatal, error, warn, info or debug. `silent` logs nothing.',
   ),
   METRICS_PORT: wholeNumber('METRICS_PORT', 1, 65_535)
     .optional()
-    .describe('Port of /metrics for Prometheus, different from PORT. Empty: no metrics.'),
+    .describe('Port of /metrics for Prometheus, different from PORT. If empty, metrics are off.'),
   METRICS_HOST: z
     .string()
     .default(loopbackAddress)
@@ -215,7 +215,7 @@ export const environmentVariables = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
     .optional()
     .describe(
-      'OTLP/HTTP endpoint for traces, such as http://127.0.0.1:4318. Without it and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: no traces. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE work as in OpenTelemetry.',
+      'OTLP/HTTP endpoint for traces, such as http://127.0.0.1:4318. Without this variable and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, no traces are exported. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE work as in OpenTelemetry.',
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
     .optional()
@@ -229,7 +229,7 @@ export const environmentVariables = z.object({
   OTEL_EXPORTER_OTLP_TIMEOUT: wholeNumber('OTEL_EXPORTER_OTLP_TIMEOUT', 100, 10_000)
     .default(3_000)
     .describe('Time limit in milliseconds for each export, including the last one at exit.'),
-  OTEL_SDK_DISABLED: oneOf('false', 'true', 'false').describe('true: no traces.'),
+  OTEL_SDK_DISABLED: oneOf('false', 'true', 'false').describe('If `true`, tracing is off.'),
   OTEL_SERVICE_NAME: z
     .string()
     .default('gatehouse')
@@ -248,7 +248,7 @@ export const environmentVariables = z.object({
       'Share of requests that traceidratio and parentbased_traceidratio select, from 0 to 1.',
     ),
   TRUST_TRACEPARENT: oneOf('no', 'yes', 'no').describe(
-    'yes: continue the trace that the traceparent header names (use only behind a proxy that sets this header).',
+    'If `yes`, requests continue the trace that their traceparent header names. Use `yes` only behind a proxy that sets this header.',
   ),
 })
 
@@ -345,7 +345,7 @@ function* problemsOfCombinations(set: NodeJS.ProcessEnv, secretGiven: boolean): 
   const redis = set['REDIS_URL'] ?? set['REDIS_CLUSTER_NODES']
   const store = set['DATABASE_URL'] ? 'DATABASE_URL' : redis && 'REDIS_URL or REDIS_CLUSTER_NODES'
   if (isOpen && url.startsWith('http:'))
-    yield `BASE_URL must be https, except on a loopback address: ${url}`
+    yield `BASE_URL must be an https URL, because ${url} is not a loopback address`
   const reason = whySecretIsNeeded(url, store)
   if (reason && !secretGiven) yield `SECRET or SECRET_FILE must be set, because ${reason}`
   yield* problemsOfFiles(set)
@@ -375,8 +375,8 @@ function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
 function whySecretIsNeeded(url: string, store: string | undefined): string | undefined {
   if (!isLoopbackUrl(url))
     return `BASE_URL is ${new URL(url).origin}, which is not a loopback address`
-  if (url.startsWith('https:')) return 'BASE_URL is https'
-  return store && `${store} is set, and every process must have the same secret`
+  if (url.startsWith('https:')) return 'BASE_URL is an https URL'
+  return store && `processes that share a store (${store}) need the same secret`
 }
 
 /** Whether the service may start with the demo campus, although its passwords are public. */

@@ -324,7 +324,7 @@ export function problemsOfAudiences(
 ): string[] {
   return rows.flatMap(({ audience }, position) => {
     const name = `service.json: upstreams.${position}.audience`
-    if (canonical(audience) === canonical(baseUrl)) return [`${name}: must not be the issuer`]
+    if (canonical(audience) === canonical(baseUrl)) return [`${name}: must differ from BASE_URL`]
     if (clientIds.includes(audience)) return [`${name}: must not be a client_id`]
     return readDocumentAddress(audience)
       ? [`${name}: must not look like a metadata document's URL; use a urn: URI or omit the path`]

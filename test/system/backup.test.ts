@@ -67,7 +67,7 @@ describe('a backup of the embedded database', () => {
     await service.kill()
     const to = { DATA_DIR: newData(), PORT }
     await run(['restore', folder], to)
-    expect(await run(['doctor'], { ...to, SECRET }, 1)).to.include('was sealed with another secret')
+    expect(await run(['doctor'], { ...to, SECRET }, 1)).to.include('encrypted with another root')
     cpSync(secret, join(to.DATA_DIR, 'secret'))
     await using again = await startProcess(to, patientService)
     await obtainTokens(again.url)

@@ -162,7 +162,7 @@ describe('doctor', () => {
     const other = { DATA_DIR, SECRET, BASE_URL: 'https://id.example' }
     const reachable = await runGatehouse(['doctor'], other)
     expect([reachable.code, problems(reachable).length]).to.deep.equal([1, 3])
-    expect(problems(reachable)[0]).to.include('was sealed with another secret')
+    expect(problems(reachable)[0]).to.include('was encrypted with another root secret')
     const unreadable = 'a root secret was removed (authenticator apps: 1, webhooks: 1);'
     expect(problems(reachable)[1]).to.include(unreadable)
     expect(problems(reachable)[2]).to.include('the service will not start')

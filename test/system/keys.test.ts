@@ -134,7 +134,7 @@ describe('signing keys of two processes on one database', () => {
   it('do not open with another secret, and do with one that lists the old one second', async () => {
     const newSecret = 'another-secret-that-is-long-enough-for-anybody'
     expect(await refusedStart({ DATA_DIR, SECRET: newSecret })).to.match(
-      /^signing key \S+ was sealed with another secret: set SECRET to the secret that sealed it, or list that secret after the new one\n$/,
+      /^signing key \S+ was encrypted with another root secret: set SECRET to that secret, or list that secret after the new one\n$/,
     )
     const oldSecret = readFileSync(join(DATA_DIR, 'secret'), 'utf8').trim()
     await using service = await startProcess({ DATA_DIR, SECRET: `${newSecret} ${oldSecret}` })

@@ -43,7 +43,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
     },
     [
       'PORT must be a whole number from 1 to 65535',
-      'BASE_URL must be https, except on a loopback address: http://id.example',
+      'BASE_URL must be an https URL, because http://id.example is not a loopback address',
       'set REDIS_URL or REDIS_CLUSTER_NODES, not both',
       'set SECRET or SECRET_FILE, not both',
     ],

@@ -21,9 +21,9 @@ export const analyticsResolvers = {
       const lastMs = until == null ? parts.now() : until - 1
       const period = periodOf(from ?? lastMs - (DAYS_DEFAULT - 1) * DAY_MS, lastMs)
       const { firstDay, lastDay } = period
-      if (lastDay < firstDay) throw badArgument('until', 'until must be after from')
+      if (lastDay < firstDay) throw badArgument('until', '"until" must be after "from"')
       if (lastDay - firstDay >= DAYS_MAX) {
-        throw badArgument('from', `from must be at most ${DAYS_MAX} days before until`)
+        throw badArgument('from', `"from" must be at most ${DAYS_MAX} days before "until"`)
       }
       const { siteId } = caller
       return siteFigures(

@@ -97,9 +97,9 @@ async function revenueOf(
   const untilMs = until ?? now()
   const fromMs = from ?? untilMs - REVENUE_DAYS_DEFAULT * DAY_MS
   const daysMax = by === 'DAY' ? DAYS_MAX : REVENUE_DAYS_MAX
-  if (untilMs <= fromMs) throw badArgument('until', 'until must be after from')
+  if (untilMs <= fromMs) throw badArgument('until', '"until" must be after "from"')
   if (untilMs - fromMs > daysMax * DAY_MS) {
-    throw badArgument('from', `from must be at most ${daysMax} days before until`)
+    throw badArgument('from', `"from" must be at most ${daysMax} days before "until"`)
   }
   const sum = async () => await sumRevenue(database, { siteId, fromMs, untilMs }, by)
   return { from: fromMs, until: untilMs, sums: await runInTurn(`revenue of ${siteId}`, sum) }

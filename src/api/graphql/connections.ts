@@ -41,14 +41,14 @@ export async function answerList<Row>(
 function pageRequest({ first, after }: PageArguments, cursors: Cursors, scope: CursorScope) {
   const size = first ?? PAGE_SIZE_DEFAULT
   if (size < 1 || size > PAGE_SIZE_MAX) {
-    throw badArgument('first', `first must be from 1 to ${PAGE_SIZE_MAX}`)
+    throw badArgument('first', `"first" must be from 1 to ${PAGE_SIZE_MAX}`)
   }
   const place = after == null ? undefined : cursors.open(after, scope)
   if (after != null && !place) throw badArgument('after', FOREIGN_CURSOR)
   return { first: size, after: place }
 }
 
-const FOREIGN_CURSOR = 'after is not a cursor of this list; send a cursor from one of its pages'
+const FOREIGN_CURSOR = '"after" is not a cursor of this list; send a cursor from one of its pages'
 
 /** Creates the error for an argument value that the schema allows but the resolver rejects. */
 export function badArgument(argument: string, message: string): GraphQLError {

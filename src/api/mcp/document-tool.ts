@@ -16,7 +16,7 @@ import { type Arguments, argumentsSchema, readArguments, withKey } from './tool-
 
 /** The message for an invalid cursor, such as a cursor from another list. */
 export const FOREIGN_CURSOR =
-  'after must be pageInfo.endCursor from a page of this list. Omit it for the first page.'
+  '"after" must be pageInfo.endCursor from a page of this list. Omit it for the first page.'
 
 /** Formats the selection for a list: one page of nodes. */
 export function pageOf(nodes: string): string {
@@ -138,7 +138,7 @@ function nothingFor({ given, taken, listedBy }: Asked): ToolProblem {
 
 function alreadyExisted({ taken }: Asked): string {
   return taken.some(({ name }) => name === 'idempotencyKey')
-    ? 'The object already existed: an equal call created it. To create another, send a new idempotencyKey.'
+    ? 'The object already existed: an identical call created it. To create another, send a new idempotencyKey.'
     : 'The object already existed and is unchanged.'
 }
 

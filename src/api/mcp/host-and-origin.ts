@@ -52,9 +52,9 @@ export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middlewa
     ctx.vary('Origin')
     const refuse = (message: string) => sendFault(ctx, 403, INVALID_REQUEST, message)
     if (!admission.admitsHost(typeof host === 'string' ? host : undefined)) {
-      refuse('Host is not allowed; connect to the public address of the service')
+      refuse('the Host header is not allowed; connect to the public address of the service')
     } else if (origin && !admission.admitsOrigin(origin)) {
-      refuse('Origin is not allowed; the operator of this service can add it to mcp.allowedOrigins')
+      refuse('the Origin header is not allowed; the operator can add it to mcp.allowedOrigins')
     } else {
       await next()
     }

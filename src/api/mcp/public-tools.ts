@@ -21,7 +21,7 @@ const pageArguments = {
 
 function slugArgument(of: string) {
   const slug = /^[a-z0-9]+(-[a-z0-9]+)*$/
-  return z.string().max(80).regex(slug, 'must look like slow-bread').describe(`Slug of ${of}.`)
+  return z.string().max(80).regex(slug, 'must be a slug like slow-bread').describe(`Slug of ${of}.`)
 }
 
 function wordsArgument(where: string) {

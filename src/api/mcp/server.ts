@@ -124,8 +124,8 @@ function changeWords({ caller, parts }: ToolCall): string {
   const named = changeableAreas.filter((area) => !later.includes(area))
   const address = parts.service.baseUrl + pathForChanges(named)
   return (
-    ` Tools that change ${areas.join(', ')} need a further sign-in: call sign_in with as: "operator" and, as ` +
-    `change, all areas that your task changes, or let the person connect to a URL such as ${address} that names them.`
+    ` Tools that change ${areas.join(', ')} need a further sign-in: call sign_in with as: "operator" and ` +
+    `"change" set to all areas that your task changes, or let the person connect to a URL that names these areas, such as ${address}.`
   )
 }
 

@@ -59,13 +59,13 @@ const signIn = defineTool({
       .array(z.enum(changeableAreas))
       .optional()
       .describe(
-        'For an operator: all areas that your task changes. The sign-in then grants read access, and write access to them.',
+        'For an operator: all areas that your task changes. The sign-in then grants read access, and write access to these.',
       ),
   }),
   async run({ change }, call) {
     if (!call.caller && change !== undefined) {
       throw new ToolProblem(
-        'The argument change is for operators. Call sign_in with as: "operator", or without change.',
+        'The argument "change" is for operators only. Omit it, or call sign_in with as: "operator".',
       )
     }
     const caller = signedInCaller(call)
@@ -145,10 +145,10 @@ function nextStepOf(caller: AccessToken): string {
   const gained = areasToGain(caller)
   const more =
     gained.length > 0
-      ? ` To change more, call sign_in with change and the areas: ${gained.join(', ')}.`
+      ? ` To change more, call sign_in with "change" set to areas from this list: ${gained.join(', ')}.`
       : ''
   return opens(caller, 'operator')
     ? `List the tools again: the list now includes the operator tools that your scopes allow. ${RECONNECT}${more}`
     : 'This token gives access only to the public tools. For purchases at a site, call sign_in with as: "member" or ' +
-        `connect to ${paths.mcpMember}. To run a site, call it with as: "operator" or connect to ${paths.mcpAdmin}.`
+        `connect to ${paths.mcpMember}. To run a site, call sign_in with as: "operator" or connect to ${paths.mcpAdmin}.`
 }

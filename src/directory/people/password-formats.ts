@@ -60,7 +60,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'Argon2',
     examples: ['$argon2id$v=19$m=65536,t=3,p=4$salt$hash', 'argon2$argon2id$v=19$…'],
     from: 'PHP, passlib, Spring Security, Django',
-    limit: `m ${MEMORY_KIB_MAX}, m × t ${ARGON2_WORK_KIB_MAX}, p ${ARGON2_LANES_MAX}`,
+    limit: `m ≤ ${MEMORY_KIB_MAX}, m × t ≤ ${ARGON2_WORK_KIB_MAX}, p ≤ ${ARGON2_LANES_MAX}`,
     pattern:
       /^(?:argon2)?(?<text>\$argon2(?:id|i|d)\$v=(?:16|19)\$m=(?<m>[1-9]\d{0,9}),t=(?<t>[1-9]\d{0,9}),p=(?<p>[1-9]\d{0,3})\$(?<salt>[A-Za-z\d+/]{11,86})\$(?<hash>[A-Za-z\d+/]{22,86}))$/,
     read: readArgon2,
@@ -70,7 +70,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'bcrypt',
     examples: ['$2y$12$…', 'bcrypt$$2b$12$…', 'bcrypt_sha256$$2b$12$…', '$wp$2y$10$…'],
     from: 'PHP, Laravel, Rails, Node.js, Django, WordPress since 6.8',
-    limit: `cost ${BCRYPT_COST_MAX}`,
+    limit: `cost ≤ ${BCRYPT_COST_MAX}`,
     pattern:
       /^(?<prefix>|bcrypt\$|bcrypt_sha256\$|\$wp)(?<text>\$2[aby]\$(?<cost>0[4-9]|[1-3]\d)\$[./A-Za-z\d]{21}[.Oeu][./A-Za-z\d]{30}[.CGKOSWaeimquy26])$/,
     read: ({ prefix = '', text = '', cost }) =>
@@ -80,7 +80,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'scrypt',
     examples: ['$scrypt$ln=16,r=8,p=1$salt$hash', 'scrypt$16384$salt$8$5$hash'],
     from: 'passlib, Django',
-    limit: `N × r × p ${SCRYPT_WORK_MAX}, where N is 2^ln, and 128 × N × r ${MEMORY_KIB_MAX} KiB`,
+    limit: `N × r × p ≤ ${SCRYPT_WORK_MAX}, where N is 2^ln, and 128 × N × r ≤ ${MEMORY_KIB_MAX} KiB`,
     pattern:
       /^(?:\$scrypt\$ln=(?<ln>\d{1,2}),r=(?<r>\d{1,4}),p=(?<p>\d{1,4})\$(?<salt>[\w+/]+)|scrypt\$(?<N>\d{1,9})\$(?<text>[!-#%-~]+)\$(?<r>\d{1,4})\$(?<p>\d{1,4}))\$(?<hash>[\w+/]+={0,2})$/,
     read: readScrypt,
@@ -89,7 +89,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'Firebase scrypt',
     examples: ['$firescrypt$ln=14,r=8,p=1$salt$hash$salt separator'],
     from: 'Firebase (`ln` is `mem_cost`, `r` is `rounds`), if `FIREBASE_SIGNER_KEY` is set',
-    limit: 'that of scrypt',
+    limit: 'as for scrypt',
     pattern:
       /^\$firescrypt\$ln=(?<ln>\d{1,2}),r=(?<r>\d{1,4}),p=(?<p>1)\$(?<salt>[\w+/-]+={0,2})\$(?<hash>[\w+/-]+={0,2})\$(?<separator>[\w+/-]+={0,2})$/,
     read: readScrypt,
@@ -98,7 +98,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'PBKDF2',
     examples: ['$pbkdf2-sha256$i=600000$salt$hash', 'pbkdf2_sha256$1000000$salt$hash'],
     from: 'passlib, Django and others; with SHA-1, SHA-256 or SHA-512',
-    limit: `${PBKDF2_ITERATIONS_MAX} iterations, divided by the number of digests in the hash`,
+    limit: `at most ${PBKDF2_ITERATIONS_MAX} iterations, divided by the number of digests in the hash`,
     pattern:
       /^(?:\$pbkdf2(?:-(?<digest>sha1|sha256|sha512))?\$(?:i=)?(?<i>\d{1,9})(?:,l=(?<length>\d{1,3}))?\$(?<salt>[\w+/.]+)|pbkdf2_(?<digest>sha1|sha256)\$(?<i>\d{1,9})\$(?<text>[!-#%-~]+))\$(?<hash>[\w+/.]+={0,2})$/,
     read: readPbkdf2,
@@ -107,7 +107,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'phpass',
     examples: ['$P$B…', '$H$9…'],
     from: 'WordPress before 6.8, phpBB',
-    limit: `2^${PHPASS_ROUNDS_LOG2_MAX} rounds`,
+    limit: `at most 2^${PHPASS_ROUNDS_LOG2_MAX} rounds`,
     pattern:
       /^\$(?<program>[PH])\$(?<log2>[5-9A-S])(?<salt>[./A-Za-z\d]{8})(?<hash>[./A-Za-z\d]{22})$/,
     read: ({ program, log2 = '', salt = '', hash: expected = '' }) => {
@@ -120,7 +120,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'SHA-2 crypt',
     examples: ['$5$salt$hash', '$6$rounds=656000$salt$hash'],
     from: 'crypt(3), passlib, Moodle since 4.3',
-    limit: `${SHA_CRYPT_ROUNDS_MAX} rounds`,
+    limit: `at most ${SHA_CRYPT_ROUNDS_MAX} rounds`,
     pattern:
       /^\$(?<version>[56])\$(?:rounds=(?<rounds>[1-9]\d{3,8})\$)?(?<salt>[!-#%-~]{1,16})\$(?<hash>[./A-Za-z\d]{43}|[./A-Za-z\d]{86})$/,
     read: ({ version, rounds = '5000', salt = '', hash: expected = '' }) => {
@@ -146,20 +146,20 @@ const refusedFormats: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^!/, 'the value that Django stores for an account without a password'],
 ]
 
-/** Parses a password hash. If the hash is rejected, returns the reason as the end of a sentence. */
+/** Parses a password hash. If the hash is rejected, returns the reason. */
 export function readPasswordHash(text: string): StoredHash | string {
   for (const { name, pattern, examples, limit, read } of passwordFormats) {
     const groups = text.length <= TEXT_LENGTH_MAX && pattern.exec(text)
     if (!groups) continue
     const hash = read(groups.groups ?? {})
     if (hash === 'too costly')
-      return `makes each sign-in too expensive; the limit for ${name} is ${limit}`
-    return hash ?? `is not a complete ${name} hash, such as ${examples[0]}`
+      return `the hash makes each sign-in too expensive (limit for ${name}: ${limit}); omit the field`
+    return hash ?? `the hash is not a complete ${name} hash, such as ${examples[0]}`
   }
   const [, name = 'truncated or in an unknown format'] =
     refusedFormats.find(([pattern]) => pattern.test(text)) ?? []
   const accepted = passwordFormats.map((format) => format.name).join(', ')
-  return `is ${name}; send a complete hash in one of the accepted formats (${accepted}), or omit the field`
+  return `the hash is ${name}; send a complete hash in one of the accepted formats (${accepted}), or omit the field`
 }
 
 /** Whether sign-in should replace the hash, because it is cheaper than a new hash, or is not Argon2id 1.3. */

@@ -60,7 +60,7 @@ export const OPERATORS_NEED_MFA = 'operators_need_mfa'
  */
 export function assuranceChecks(dependencies: EngineDependencies) {
   const { Check } = interactionPolicy
-  const description = 'the session was authenticated by another method or too long ago'
+  const description = 'the person must authenticate again, by another method or more recently'
   return [
     new Check('required_acr', description, 'login_required', ({ oidc }) => {
       const required = requiredAcr(oidc.params ?? {})

@@ -101,7 +101,7 @@ function readBasic(header: string): ClientCredentials {
   const [clientId, decoded] = [formDecoded(id), formDecoded(secret)]
   if (clientId === undefined || decoded === undefined) {
     return {
-      problem: 'form-encode client_id and client_secret before the base64 encoding of Basic',
+      problem: 'HTTP Basic credentials must be form-encoded before they are base64-encoded',
     }
   }
   if (clientId === '') return { problem: NO_CLIENT_ID }

@@ -281,10 +281,10 @@ function problemOfClaims(
 ): string | undefined {
   if (typeof payload.jti !== 'string' || payload.jti === '') return 'the DPoP proof has no jti'
   if (typeof payload.iat !== 'number') return 'the DPoP proof has no iat'
-  if (payload['htm'] !== method) return 'htm of the DPoP proof differs from the HTTP method'
-  if (!isSameAddress(payload['htu'], address)) return 'htu of the DPoP proof differs from the URL'
+  if (payload['htm'] !== method) return 'the htm of the DPoP proof is not the HTTP method'
+  if (!isSameAddress(payload['htu'], address)) return 'the htu of the DPoP proof is not the URL'
   if (accessToken !== undefined && payload['ath'] !== sha256(accessToken)) {
-    return 'ath of the DPoP proof does not match the access token'
+    return 'the ath of the DPoP proof does not match the access token'
   }
   return undefined
 }

@@ -81,7 +81,7 @@ function openWithAny(sealed: string, label: string, keys: readonly Buffer[]): st
     }
   }
   throw new Error(
-    `${label} was sealed with another secret: set SECRET to the secret that sealed it, ` +
+    `${label} was encrypted with another root secret: set SECRET to that secret, ` +
       'or list that secret after the new one',
   )
 }

@@ -29,7 +29,7 @@ export function judgeGeneration(
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
   if (!family.token.refreshes) return { kind: 'lost', reason: 'the client has no refresh tokens' }
   if (generation > family.generation) {
-    return { kind: 'lost', reason: 'the token is newer than the stored data, as after a restore' }
+    return { kind: 'lost', reason: 'the data is older than the token, for example after a restore' }
   }
   if (generation < family.generation) {
     const replacedAt = family.steps.at(generation - family.generation)

@@ -13,16 +13,16 @@ const help = `npm run gatehouse -- <command>
 The commands use the database of the service (DATA_DIR or DATABASE_URL).
 
   keys list             lists the signing keys: current, next and retired
-  keys rotate           makes the next key sign; running processes need no restart
+  keys rotate           starts to sign with the next key; running processes need no restart
     --upstream          rotates the key for requests to the platform API, not for id_tokens
-    --force             rotates even if the next key was just published (after a leak)
+    --force             rotates even if the next key was just published; use it after a leak
   import <path>         writes the records of an NDJSON file, a folder of NDJSON files, or standard
                         input (-) into the database, even while the service runs. After an
                         interruption, run it again
     --rejects <file>    collects the rejected lines in a file, to correct and import again
     --missing <choice>  what to do with people from earlier imports who are missing from this one:
-                        keep counts them, end disables them unless there are too many of them,
-                        end-all disables them in any case
+                        "keep" counts them, "end" disables them unless there are too many,
+                        "end-all" disables them in any case
     --events            sends webhooks for new and changed records
   export <folder>       writes sites, people, courses, purchases and enabled OAuth applications as
                         NDJSON for import, including password hashes
@@ -43,7 +43,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   reviewers             lists the people who review self-declared clients for all sites
     add <address>       makes the person with this e-mail address a reviewer
     remove <address>    removes the person as a reviewer
-  person export <id>    prints the data that is stored about a person as JSON, without secrets
+  person export <id>    prints the stored data about a person as JSON, without secrets
   person delete <id>    marks the account of a person for deletion by the running service
     --yes               confirms the deletion; without it, nothing is deleted
   person end-second-factors <address>
@@ -51,7 +51,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   audit                 prints the audit events of the last 24 hours, oldest first
     --since, --until    a time such as 2026-03-01T12:00:00Z, or a duration such as 30m, 12h, 7d
     --action, --site, --client, --person
-                        filters; a person by id or e-mail address, a site by id or slug
+                        filters; name a person by id or e-mail address, a site by id or slug
     --json              prints one line of JSON per event (docs/audit-event.schema.json)
   help                  prints this text
 

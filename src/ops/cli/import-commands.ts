@@ -105,7 +105,7 @@ function problems({ rejected, rejectedCount, dependents, absent }: ImportReport)
     asOneLine(`${source}:${line}: ${problem}`),
   )
   const hidden = rejectedCount - rejected.length
-  if (hidden > 0) lines.push(`and ${hidden} more`)
+  if (hidden > 0) lines.push(`and ${hidden} more rejected lines`)
   const counts = listCounts(dependents)
   if (counts !== '') lines.push(`Not written, because they refer to rejected records: ${counts}`)
   if (typeof absent === 'string') lines.push(`Missing people were not changed, because ${absent}.`)

@@ -112,7 +112,7 @@ async function* checkSecrets(config: Config, database: Database, now: () => numb
     openKeys(config, { database, now }).secretRoot,
   )
   if (counts.length === 0) return
-  const sentence = 'Secrets that cannot be decrypted, because a root secret was removed'
+  const sentence = 'Stored secrets cannot be decrypted, because a root secret was removed'
   yield found('secrets.unreadable', `${sentence} (${counts.join(', ')})`)
 }
 

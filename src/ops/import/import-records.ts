@@ -123,7 +123,7 @@ async function refreshStatistics({ kysely, engine }: Database, { written }: Impo
   }
 }
 
-const ACCOUNT_DELETED = 'person: has deleted the account; delete the person in your platform, too'
+const ACCOUNT_DELETED = 'person: this person deleted the account; delete it in your platform, too'
 
 interface BatchResult {
   readonly rejected: readonly RejectedLine[]
@@ -240,9 +240,9 @@ function rejectUnusable(
   }
 }
 
-const PASSWORD_NOT_HASHED = 'password: is accepted only by the import command; send passwordHash'
+const PASSWORD_NOT_HASHED = 'password: only the import command accepts passwords; send passwordHash'
 const NO_SIGNER_KEY =
-  'passwordHash: is a Firebase hash; set FIREBASE_SIGNER_KEY for the import command and the service'
+  'passwordHash: a Firebase hash needs FIREBASE_SIGNER_KEY; set it for the import command and the service'
 
 /** Returns the stored hash if it matches the password. A new hash would end the person's sessions. */
 async function findSameHash({ database, verifyPassword }: Run, id: string, password: string) {

@@ -253,7 +253,7 @@ const purchases = [
 // Without this rule, a purchase could show one member's order to another member.
 const orderRule = (type: KindName, item: string): Rule => ({
   type,
-  says: 'order: belongs to another person or site',
+  says: 'order: this order belongs to another person or site',
   from: `${kindOf(type).table} r join customer_order o on o.id = r.order_id join ${item} i on i.id = r.${item}_id`,
   where: 'o.person_id <> r.person_id or o.site_id <> i.site_id',
 })
@@ -291,7 +291,7 @@ const rules: readonly Rule[] = [
   },
   {
     type: 'digitalProduct',
-    says: 'file: belongs to another site',
+    says: 'file: this file belongs to another site',
     from: 'digital_product r join stored_file f on f.id = r.file_id',
     where: 'f.site_id <> r.site_id',
   },
@@ -303,20 +303,20 @@ const rules: readonly Rule[] = [
   },
   {
     type: 'course',
-    says: 'lectures: refer to a section of another course',
+    says: 'lectures: a lecture refers to a section of another course',
     from: 'lecture r join section s on s.id = r.section_id',
     where: 's.course_id <> r.course_id',
     by: ['course_id'],
   },
   {
     type: 'notification',
-    says: 'post: belongs to another site',
+    says: 'post: this post belongs to another site',
     from: 'notification r join post p on p.id = r.post_id',
     where: 'p.site_id <> r.site_id',
   },
   {
     type: 'watchPosition',
-    says: 'positionSeconds: is beyond the end of the lecture',
+    says: 'positionSeconds: must not be beyond the end of the lecture',
     from: 'watch_position r join lecture l on l.id = r.lecture_id',
     where: 'r.position_seconds > l.duration_seconds',
   },

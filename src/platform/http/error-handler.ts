@@ -49,7 +49,7 @@ function refuseUnmatched(ctx: Context): never {
 
 /** Matches metadata paths as requested by clients whose issuer setting has a path or a trailing slash. */
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
-const METADATA_ELSEWHERE = `remove the path or trailing slash from the issuer (metadata: ${paths.openidConfiguration})`
+const METADATA_ELSEWHERE = `the metadata is at ${paths.openidConfiguration}, so remove the path or trailing slash from the issuer`
 
 /** Sends an error: as a page if people open the path and the client prefers HTML, otherwise as JSON. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {

@@ -125,7 +125,7 @@ export const notAnOwner = (): Refusal =>
 
 /** A platform-wide review requires a platform reviewer (design 31). */
 export const notPlatformReviewer = (): Refusal =>
-  custom(403, 'forbidden', 'only platform reviewers can decide for all schools')
+  custom(403, 'forbidden', 'only platform reviewers can review clients for every school')
 
 // Errors at any endpoint.
 
@@ -191,11 +191,11 @@ export const noRoomForFile = (description: string): Refusal =>
 export const uploadTooSlow = (seconds: number): Refusal =>
   invalidRequest(408, `the upload took longer than ${seconds} seconds; use a faster connection`)
 export const nothingMapped = (): Refusal =>
-  custom(404, 'not_found', 'no platform API is mapped here; ask the operator of this service')
+  custom(404, 'not_found', 'no platform API has this path; ask the operator of this service')
 export const nonCanonicalPath = (): Refusal =>
   invalidRequest(
     400,
-    'the path must not contain empty or dot segments, a trailing slash, ; or encoded separators; percent-encode only what a URL requires, with upper-case hexadecimal digits',
+    'the path must not contain empty or dot segments, a trailing slash, a semicolon or encoded separators; percent-encode only what a URL requires, with upper-case hexadecimal digits',
   )
 
 /** The platform API failed, or its response cannot be forwarded. The detail is only logged. */

@@ -52,7 +52,7 @@ export const reasonSentences = {
   refresh_reused: 'the refresh token was used before',
   refresh_revoked: 'the refresh token was revoked',
   refresh_unknown: 'the refresh token is unknown',
-  store_is_older: 'the token is newer than the stored data, as after a restore',
+  store_is_older: 'the data is older than the token, for example after a restore',
   foreign_client: 'the refresh token belongs to another client',
 } as const
 
@@ -97,7 +97,7 @@ const metrics = {
   },
   gatehouse_http_request_duration_seconds: {
     type: 'histogram',
-    help: 'Duration of requests by route, method and status class; gone: the caller disconnected before the end of the response.',
+    help: 'Duration of requests by route, method and status class; `gone` means that the caller disconnected before the end of the response.',
     labels: { route: routes, method: methods, status: statusClasses },
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
   },
@@ -117,12 +117,12 @@ const metrics = {
   },
   gatehouse_code_exchanges_total: {
     type: 'counter',
-    help: 'Exchanges of authorization codes; reused: a code was sent again, which normally ends its grant.',
+    help: 'Exchanges of authorization codes; `reused` means that a code was sent again, which normally ends its grant.',
     labels: { outcome: ['exchanged', 'reused', 'refused', 'failed'] },
   },
   gatehouse_refreshes_total: {
     type: 'counter',
-    help: 'Uses of refresh tokens; repeated: a retry got the same response; reused: an old token was used, which ended its grant.',
+    help: 'Uses of refresh tokens; `repeated` means that a retry got the same response, `reused` that an old token was used, which ended its grant.',
     labels: { outcome: ['refreshed', 'repeated', 'reused', 'refused', 'failed'] },
   },
   gatehouse_introspections_total: {
@@ -132,7 +132,7 @@ const metrics = {
   },
   gatehouse_tool_calls_total: {
     type: 'counter',
-    help: 'Tool calls, and requests for prompts and resources; problem: the result reports a mistake by the caller.',
+    help: 'Tool calls, and requests for prompts and resources; `problem` means that the result reports a mistake by the caller.',
     labels: { tool: { valuesMax: 150 }, outcome: ['answered', 'problem', 'refused', 'failed'] },
   },
   gatehouse_graphql_operations_total: {
@@ -179,7 +179,7 @@ const metrics = {
   },
   gatehouse_outbox_attempts_total: {
     type: 'counter',
-    help: 'Attempts to send a message; dropped: the message was rejected, or had waited for three days.',
+    help: 'Attempts to send a message; `dropped` means that the message was rejected, or had waited for three days.',
     labels: { kind: messageKinds, outcome: ['sent', 'postponed', 'dropped'] },
   },
   gatehouse_task_last_success_timestamp_seconds: {
@@ -190,7 +190,7 @@ const metrics = {
   },
   gatehouse_signing_key_made_timestamp_seconds: {
     type: 'gauge',
-    help: 'Creation time of the current signing key. tokens: signs id_tokens and logout tokens. upstreams: signs forwarded requests and password checks.',
+    help: 'Creation time of the current signing key; `tokens` signs id_tokens and logout tokens, `upstreams` signs forwarded requests and password checks.',
     labels: { use: ['tokens', 'upstreams'] },
     ofHost: 'max',
   },

@@ -93,7 +93,7 @@ export async function demandApproval(
       .where('expires_at', '>', now)
     if ((await countRows(others)) >= PENDING_MAX) {
       throw limitReached(
-        `${PENDING_MAX} changes are pending or approved; repeat the approved requests, or ask the person to reject some at ${page}`,
+        `the limit of ${PENDING_MAX} pending or approved changes is reached; repeat the approved requests, or ask the person to reject some at ${page}`,
       )
     }
     const renewed = { expires_at: now + APPROVAL_SECONDS * 1000, approved_at: null }

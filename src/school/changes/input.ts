@@ -30,7 +30,7 @@ export function line(lengthMax: number) {
 /** The schema of a name under which a file is saved. */
 export const fileName = text(200).refine(
   (value) => !/^\.|[/\\]/.test(value) && !HIDDEN.test(value),
-  'must be a plain file name: no slash, no control character, no leading dot',
+  'must be a file name without slashes, control characters or a leading dot',
 )
 
 export const pageAddress = withoutNul(
@@ -55,7 +55,7 @@ export const summary = text(2000)
 export const slug = z
   .string()
   .max(80)
-  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug of a-z, 0-9 and -, like slow-bread')
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug of a–z, 0–9 and hyphens, like slow-bread')
 
 /** The schema of the fields that courses, digital products and events share. */
 export const itemFields = z.strictObject({ slug, title, summary })

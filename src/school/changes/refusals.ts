@@ -61,6 +61,6 @@ export function limitReached(message: string): ChangeRefused {
 export function approvalRequired(address: string): ChangeRefused {
   const message =
     'nothing was changed: an operator must approve this change first. Ask the operator to approve it at ' +
-    `${address} within ten minutes, then repeat the request with the same arguments, unless they reject it`
+    `${address} within ten minutes. After the approval, repeat the request with the same arguments`
   return new ChangeRefused('APPROVAL_REQUIRED', message, { address })
 }
