@@ -1,4 +1,4 @@
-import { type PluginTransformQueryArgs, type PluginTransformResultArgs, sql } from 'kysely'
+import { sql } from 'kysely'
 
 import { readMailFile } from '../src/directory/mail/mail-folder.ts'
 import { deleteDueAccounts, scheduleDeletion } from '../src/school/privacy/delete-account.ts'
@@ -8,7 +8,7 @@ import { change, insert, remove, rowOf, rowsOf } from './support/database.ts'
 import { flushingSoon, marco, noor, olivia, type RunningService, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { linkTo, mailsHandled, mailsTo } from './support/mail-folder.ts'
-import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
+import { makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { personalData } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -36,7 +36,7 @@ forEachDatabase('the data of a person', (start) => {
   it('sends everything about the person as one file', async () => {
     await getTokens(service().url)
     const person = makePagePerson(service().url, sam)
-    const body = new URLSearchParams({ csrf: hiddenField((await person.visit(page)).text) })
+    const body = new URLSearchParams({ csrf: await person.csrf() })
     const response = await person.open(`${page}/download`, { method: 'POST', body })
     expect(response.headers.get('content-type')).to.match(/^application\/json/)
     expect(response.headers.get('content-disposition')).to.include('my-data.json')
@@ -74,19 +74,15 @@ forEachDatabase('the data of a person', (start) => {
 
   it('covers every column that refers to a person or a grant', async () => {
     const tables = await databaseOf(service()).kysely.introspection.getTables()
-    const referring = tables.flatMap(({ name, columns }) =>
-      columns
-        .filter((column) => /(^|_)(person_id|grant_id)$|_by$/.test(column.name))
-        .map((column) => `${name}.${column.name}`),
-    )
-    const covered = personalRows.flatMap(({ table, by }) =>
-      by.map((column) => `${table}.${column}`),
-    )
+    const referring = tables
+      .flatMap(({ name, columns }) => columns.map((column) => `${name}.${column.name}`))
+      .filter((column) => /[._](person_id|grant_id)$|_by$/.test(column))
+    const covered = personalRows.flatMap(({ table, by }) => by.map((name) => `${table}.${name}`))
     const documented = personalData.flatMap(([names = '']) => names.split(', '))
-    expect(documented).to.include.members(referring.map((column) => column.split('.')[0]))
+    const tablesOf = (columns: string[]) => columns.map((column) => column.split('.')[0])
+    expect(documented).to.include.members(tablesOf(referring))
     const rest = referring.filter((column) => !covered.includes(column))
-    const tablesOfRest = new Set(rest.map((column) => column.split('.')[0]))
-    expect(tablesOfRest).to.have.keys('refresh_token_family', 'relying_party_session')
+    expect(new Set(tablesOf(rest))).to.have.keys('refresh_token_family', 'relying_party_session')
     expect([...referring, 'person.id', 'outbox.payload']).to.include.members(covered)
   })
 })
@@ -194,23 +190,22 @@ forEachDatabase('the deletion of an account', (start) => {
   it('continues a deletion that failed at any statement', async () => {
     const [database, nowMs] = [databaseOf(service()), service().service.now()]
     await schedule({ personId: 'per_noor', dueAt: nowMs })
-    let [failures, isDeleted] = [0, false]
-    while (!isDeleted) {
-      let left = failures
-      const transformQuery = ({ node }: PluginTransformQueryArgs) => {
-        if (left === 0) throw new Error('the process ends')
-        left -= 1
-        return node
-      }
-      const transformResult = async ({ result }: PluginTransformResultArgs) => result
-      const kysely = database.kysely.withPlugin({ transformQuery, transformResult })
+    /** Runs the deletion in a process that ends after this number of statements. Returns the error, if any. */
+    const deleteWithin = async (statements: number) => {
+      let left = statements
+      const kysely = database.kysely.withPlugin({
+        transformQuery({ node }) {
+          if (left === 0) throw new Error('the process ends')
+          left -= 1
+          return node
+        },
+        transformResult: async ({ result }) => result,
+      })
       const ports = { database: { ...database, kysely }, now: () => nowMs }
-      isDeleted = await deleteDueAccounts(ports, never).then(
-        () => true,
-        () => false,
-      )
-      if (!isDeleted) failures += 1
+      return await deleteDueAccounts(ports, never).catch(String)
     }
+    let failures = 0
+    while ((await deleteWithin(failures)) !== undefined) failures += 1
     expect(failures).to.be.above(personalRows.filter((each) => each.isDeleted).length)
     expect(await eventsOf('account.deleted')).to.have.length(1)
     await mailsHandled(service())
@@ -289,42 +284,34 @@ forEachDatabase('the deletion of an account', (start) => {
     await change(kysely, 'person', { id: leaver }, { deletion_due_at: 1 })
     await kysely.deleteFrom('site_role').where('person_id', '<>', leaver).execute()
     const mails = await deleteNow([])
-    expect(mails).to.have.length(1)
-    expect(mails[0]).to.match(/^Your account at .* was not deleted: /)
     const kept = await personOf(leaver)
-    expect([kept.deleted_at, kept.deletion_due_at]).to.deep.equal([null, null])
+    expect(mails).to.deep.equal([`Your account at Gatehouse was not deleted: ${kept.email}`])
+    expect(kept).to.include({ deleted_at: null, deletion_due_at: null })
   })
 
-  it('deletes an account once if several processes do it [284]', async () => {
-    const mails = await deleteNow(['per_sam', 'per_june'], 3)
-    expect(mails).to.have.members([sam.login, 'june@openkitchen.example'].map(noticeTo))
-    expect(await eventsOf('account.deleted')).to.have.length(2)
-  })
-
-  it('stays deleted in the next import [278, 280, 281]', async () => {
+  it('deletes an account once if several processes do it [284], and it stays deleted in the next import [278, 280, 281]', async () => {
     const database = databaseOf(service())
     const record = {
       ...{ type: 'person', id: 'per_sam', name: 'Sam Again', createdAt: '2020-01-01T00:00:00Z' },
       roles: [{ site: 'sit_northlight', role: 'student', grantedAt: '2020-01-01T00:00:00Z' }],
     }
-    const deletion = { personId: 'per_sam', dueAt: service().service.now() + DAY_MS }
-    await schedule(deletion)
+    const dueAt = service().service.now() + DAY_MS
+    await schedule({ personId: 'per_sam', dueAt })
     await importRecords(database, [{ ...record, email: sam.login }])
-    const imported = { name: 'Sam Again', deletion_due_at: deletion.dueAt }
+    const imported = { name: 'Sam Again', deletion_due_at: dueAt }
     expect(await personOf('per_sam')).to.include(imported)
-    await deleteNow(['per_sam'])
-    const position = { person: 'per_sam', lecture: 'lec_none', positionSeconds: 1 }
-    const report = await importRecords(
-      database,
-      [
-        { ...record, email: 'sam.moved@example.com' },
-        { type: 'watchPosition', ...position, watchedAt: '2020-01-01T00:00:00Z' },
-        { ...record, id: 'per_sam_2', email: sam.login },
-      ],
-      { missing: 'keep' },
-    )
-    expect(report.deleted).to.deep.equal({ person: 1, watchPosition: 1 })
-    expect([report.written, report.rejected]).to.deep.equal([{ person: 1 }, []])
+    const mails = await deleteNow(['per_sam', 'per_june'], 3)
+    expect(mails).to.have.members([sam.login, 'june@openkitchen.example'].map(noticeTo))
+    expect(await eventsOf('account.deleted')).to.have.length(2)
+    const watched = { person: 'per_sam', lecture: 'lec_none', watchedAt: record.createdAt }
+    const records = [
+      { ...record, email: 'sam.moved@example.com' },
+      { type: 'watchPosition', ...watched, positionSeconds: 1 },
+      { ...record, id: 'per_sam_2', email: sam.login },
+    ]
+    const report = await importRecords(database, records, { missing: 'keep' })
+    const deleted = { person: 1, watchPosition: 1 }
+    expect(report).to.deep.include({ deleted, written: { person: 1 }, rejected: [] })
     expect((await personOf('per_sam')).name).to.equal('Deleted person')
     expect(await personOf('per_sam_2')).to.include({ email: sam.login, name: 'Sam Again' })
     expect(await rowsOf(database.kysely, 'site_role', { person_id: 'per_sam' })).to.deep.equal([])

@@ -2,11 +2,12 @@ import { makeQueryTool } from '../src/api/graphql/query-tool.ts'
 import { june, olivia, sam, startWith } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
-import { preflight } from './support/wire.ts'
+import { answerOf, expectAnswer, postJson, preflight, refusalOf } from './support/wire.ts'
 
 const page = '/account/queries'
 const address = '/account/queries/northlight'
 const query = '{ viewer { name enrolledCourses { totalCount } } unreadNotificationCount }'
+const onlyOne = 'Select exactly one operation, or remove the others.'
 const mutation = { query: 'mutation { markAllNotificationsRead { markedCount } }' }
 
 describe(page, () => {
@@ -16,40 +17,31 @@ describe(page, () => {
     const person = makePagePerson(running().url, sam)
     const { text } = await person.visit(page)
     const [, token = ''] = /data-token="([^"]+)"/.exec(text) ?? []
-    const run = async (body: object, headers: Record<string, string> = {}, to = address) =>
-      await person.open(to, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-form-token': token, ...headers },
-        body: JSON.stringify(body),
-      })
+    const run = async (asked: object, headers: Record<string, string> = {}, to = address) => {
+      const sent = { 'content-type': 'application/json', 'x-form-token': token, ...headers }
+      const init = { method: 'POST', headers: sent, body: JSON.stringify(asked) }
+      return await answerOf(await person.open(to, init))
+    }
     return { person, text, run }
   }
 
-  it('answers its member, with the cost and the limits of the Member API', async () => {
+  it('answers its member, with the cost and the limits of the Member API, and takes variables and the name of an operation', async () => {
     const { run } = await opened()
-    const response = await run({ query })
-    expect(response.headers.get('cache-control')).to.equal('no-store')
-    const { data, extensions } = (await response.json()) as Record<string, Record<string, unknown>>
+    const { headers, body } = await run({ query })
+    expect(headers.get('cache-control')).to.equal('no-store')
     const viewer = { name: 'Sam Student', enrolledCourses: { totalCount: 5 } }
-    expect(data).to.deep.include({ viewer })
-    expect(extensions).to.have.property('cost', 5)
-    const tooMuch = await run({ query: `{ viewer { ${'id '.repeat(400)} } }` })
-    expect(await tooMuch.text()).to.include('exceeds the limit')
-  })
-
-  it('takes variables and the name of an operation', async () => {
-    const { run } = await opened()
+    expect(body.data).to.deep.include({ viewer })
+    expect(body.extensions).to.have.property('cost', 5)
+    const tooMuch = { query: `{ viewer { ${'id '.repeat(400)} } }` }
+    expect((await run(tooMuch)).text).to.include('exceeds the limit')
     const two =
       'query A($n: Int) { viewer { enrolledCourses(first: $n) { nodes { slug } } } } query B { viewer { id } }'
-    expect(await (await run({ query: two, variables: { n: 1 }, operationName: 'A' })).json())
-      .to.have.nested.property('data.viewer.enrolledCourses.nodes')
-      .of.length(1)
-    expect(await (await run({ query: two })).text()).to.include(
-      'Select exactly one operation, or remove the others.',
-    )
+    const { data } = (await run({ query: two, variables: { n: 1 }, operationName: 'A' })).body
+    expect(data.viewer.enrolledCourses.nodes).to.have.length(1)
+    expect((await run({ query: two })).text).to.include(onlyOne)
   })
 
-  it('refuses requests of other pages', async () => {
+  it('refuses requests of other pages, and without a session', async () => {
     const { run } = await opened()
     for (const [headers, status] of [
       [{ 'x-form-token': '' }, 403],
@@ -64,8 +56,9 @@ describe(page, () => {
     const names = 'x-form-token,content-type'
     const asked = await preflight(running().url + address, 'POST', { names })
     expect(asked.headers.get('access-control-allow-origin')).to.equal(null)
-    const { data } = (await (await run({ query })).json()) as { data: Record<string, number> }
-    expect(data['unreadNotificationCount']).to.be.above(0)
+    expect((await run({ query })).body.data.unreadNotificationCount).to.be.above(0)
+    const withoutSession = await postJson(running().url + address, {})
+    expect(refusalOf(withoutSession)).to.equal('401 signed_out')
   })
 
   it('is about the sites of the member only', async () => {
@@ -76,18 +69,12 @@ describe(page, () => {
     expect(text).to.include('Open Kitchen School').and.not.include('Northlight')
   })
 
-  it('answers 401 to a request without a session', async () => {
-    const response = await fetch(running().url + address, { method: 'POST', body: '{}' })
-    expect(response.status).to.equal(401)
-    expect(await response.json()).to.include({ error: 'signed_out' })
-  })
-
   it('runs only queries from the plain form', async () => {
     const { person } = await opened()
-    const first = await person.visit(page)
-    const answered = await person.send(first, page, { query: '{ viewer { name } }' })
+    const form = await person.visit(page)
+    const answered = await person.send(form, page, { query: '{ viewer { name } }' })
     expect(answered.text).to.include('Sam Student')
-    const refused = await person.send(first, page, mutation)
+    const refused = await person.send(form, page, mutation)
     expect(refused.text).to.include('This page runs queries only.')
   })
 
@@ -121,20 +108,14 @@ describe('/admin/:site/queries', () => {
   const tried = async (asked: string, variables = '') =>
     await operator.submit(queries, { query: asked, variables })
 
-  it('runs a query about the site, and shows it with its response', async () => {
+  it('runs a query about the site, shows it with its response, and takes variables as a JSON object', async () => {
     const asked = '{ site { slug } courses(first: 1) { totalCount } }'
-    const { status, text } = await tried(asked)
-    expect(status).to.equal(200)
-    expect(text)
-      .to.match(/&\S+slug&\S+: &\S+northlight&/)
-      .and.include(`${asked}</textarea>`)
-  })
-
-  it('takes variables as a JSON object', async () => {
-    const asked = 'query ($n: Int) { courses(first: $n) { nodes { slug } } }'
-    expect((await tried(asked, '{"n": 1}')).text.match(/slug&/g)).to.have.length(1)
+    const shown = await tried(asked)
+    expectAnswer(shown, 200, `${asked}</textarea>`, /&\S+slug&\S+: &\S+northlight&/)
+    const withVariable = 'query ($n: Int) { courses(first: $n) { nodes { slug } } }'
+    expect((await tried(withVariable, '{"n": 1}')).text.match(/slug&/g)).to.have.length(1)
     for (const variables of ['[1]', 'n: 1', 'null'])
-      expect((await tried(asked, variables)).text).to.include('must be a JSON object')
+      expect((await tried(withVariable, variables)).text).to.include('must be a JSON object')
   })
 
   it('refuses mutations and wrong queries with the reason', async () => {
@@ -143,15 +124,12 @@ describe('/admin/:site/queries', () => {
       ['{ nothing }', 'Cannot query field'],
       ['{ site {', 'Syntax Error'],
       [`{ ${'a { '.repeat(60)}`, 'exceeds the limit'],
-      [
-        'query A { site { id } } query B { site { id } }',
-        'Select exactly one operation, or remove the others.',
-      ],
+      ['query A { site { id } } query B { site { id } }', onlyOne],
       ['<script>alert(1)</script>', 'Syntax Error'],
     ] as const) {
-      const { status, text } = await tried(asked)
-      expect([status, text.includes(said)], text).to.deep.equal([200, true])
-      expect(text).to.not.include('<script>')
+      const refused = await tried(asked)
+      expectAnswer(refused, 200, said)
+      expect(refused.text).to.not.include('<script>')
     }
     expect((await tried('{ site { name } }')).text).to.include('Northlight Academy')
   })

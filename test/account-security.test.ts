@@ -46,14 +46,13 @@ describe(`${page}: the password`, () => {
   // [290]
   it('gives the browser new cookies, so that copies of the old ones are worthless', async () => {
     const url = new URL(service().url)
-    const people = [sam, noor, noor].map((who) => makePagePerson(service().url, who))
-    const [person, copy, thief] = people
-    if (!person || !copy || !thief) throw new Error('no person')
+    const person = makePagePerson(service().url, sam)
     const form = await person.visit(page)
     const cookies = person.browser.cookiesFor(url).split('; ')
     const copied = cookies.map((pair) => `${pair}; path=/`)
-    copy.browser.keep(url, copied)
     const ofEngine = copied.filter((line) => !line.includes('gatehouse_pages'))
+    const [copy, thief] = [makePagePerson(service().url, noor), makePagePerson(service().url, noor)]
+    copy.browser.keep(url, copied)
     thief.browser.keep(url, ofEngine)
     expect((await thief.visit('/account')).text, 'a session of its own').to.include('Sam Student')
     const { tokens } = await getTokens(service().url)
@@ -68,38 +67,36 @@ describe(`${page}: the password`, () => {
     expect(await (await person.open('/account/sessions')).text()).to.include('This browser')
   })
 
-  describe('beside other requests', () => {
-    /** Signs Sam in with two browsers. Then stores a password hash that is slow to check. */
-    const open = async () => {
-      const { url, kysely } = service()
-      const [one, other] = [makePagePerson(url, sam), makePagePerson(url, sam)] as const
-      for (const each of [one, other]) await each.visit(page)
-      const password_hash = hashSync(sam.password, { memoryCost: 65_536, timeCost: 6 })
-      await changeRow(kysely, 'person', { id: 'per_sam' }, { password_hash })
-      return { one, other, password_hash, at: new URL(page, url) }
-    }
+  /** Signs Sam in with browsers. Then stores a password hash that is slow to check. */
+  const openSlowly = async (browsers: number) => {
+    const { url, kysely } = service()
+    const people = Array.from({ length: browsers }, () => makePagePerson(url, sam))
+    for (const each of people) await each.visit(page)
+    const password_hash = hashSync(sam.password, { memoryCost: 65_536, timeCost: 6 })
+    await changeRow(kysely, 'person', { id: 'per_sam' }, { password_hash })
+    const submit = async () =>
+      await Promise.all(people.map((each) => submitPage(each, new URL(page, url), right)))
+    return { people, password_hash, submit }
+  }
 
-    it('ends also the sessions that the old password opened while it was checked', async () => {
-      const { one, password_hash, at } = await open()
-      // Measure the CPU time, because a busy machine makes the elapsed time longer.
-      const before = process.cpuUsage()
-      verifySync(password_hash, sam.password)
-      const checkMs = process.cpuUsage(before).user / 1000
-      const sentAt = Date.now()
-      expect((await submitPage(one, at, right)).headers.get('location')).to.include('changed')
-      const row = await rowOf(service().kysely, 'person', { id: 'per_sam' })
-      expect(Number(row.signed_out_at) - sentAt).to.be.above(checkMs / 4)
-    })
+  it('ends also the sessions that the old password opened while it was checked', async () => {
+    const { password_hash, submit } = await openSlowly(1)
+    // Measure the CPU time, because a busy machine makes the elapsed time longer.
+    const before = process.cpuUsage()
+    verifySync(password_hash, sam.password)
+    const checkMs = process.cpuUsage(before).user / 1000
+    const sentAt = Date.now()
+    expect((await submit())[0]?.headers.get('location')).to.include('changed')
+    const row = await rowOf(service().kysely, 'person', { id: 'per_sam' })
+    expect(Number(row.signed_out_at) - sentAt).to.be.above(checkMs / 4)
+  })
 
-    it('stores one of two passwords, and asks the other browser to sign in', async () => {
-      const { one, other, at } = await open()
-      const people = [one, other]
-      const sent = await Promise.all(people.map((each) => submitPage(each, at, right)))
-      const places = sent.map(({ headers }) => headers.get('location'))
-      expect(places).to.have.members([page, `${page}?done=changed`])
-      const statuses = people.map(async (each) => (await each.open('/account')).status)
-      expect(await Promise.all(statuses)).to.have.members([200, 303])
-    })
+  it('stores one of two passwords that are sent at once, and asks the other browser to sign in', async () => {
+    const { people, submit } = await openSlowly(2)
+    const places = (await submit()).map(({ headers }) => headers.get('location'))
+    expect(places).to.have.members([page, `${page}?done=changed`])
+    const statuses = people.map(async (each) => (await each.open('/account')).status)
+    expect(await Promise.all(statuses)).to.have.members([200, 303])
   })
 
   it('explains at the field what is wrong, and changes nothing', async () => {

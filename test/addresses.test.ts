@@ -64,9 +64,7 @@ function otherSpellings(pattern: string): string[] {
   const shout = (segment: string) => (segment.startsWith(':') ? segment : segment.toUpperCase())
   const shouted = [
     segments.map(shout),
-    ...segments.map((_, chosen) =>
-      segments.map((segment, index) => (index === chosen ? shout(segment) : segment)),
-    ),
+    ...segments.map((segment, chosen) => segments.with(chosen, shout(segment))),
   ].map((each) => each.join('/'))
   // The tool endpoints are also served with a trailing slash.
   const slashed = toolPaths.some((path) => path === pattern) ? [] : [`${pattern}/`]

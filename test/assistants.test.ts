@@ -4,13 +4,7 @@ import { join } from 'node:path'
 
 import { parse as parseToml } from 'smol-toml'
 
-import {
-  type Assistant,
-  assistantTable,
-  placeholders,
-  schemesOf,
-  type Way,
-} from '../src/config/assistant-table.ts'
+import { assistantTable, placeholders, schemesOf } from '../src/config/assistant-table.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import {
   callbacksOf,
@@ -21,6 +15,8 @@ import {
   type Values,
 } from '../src/pages/assistants/connect-steps.ts'
 import type { InstructionView } from '../views/connect-steps.ts'
+import { matchesIn } from './support/page-person.ts'
+import { expectText } from './support/wire.ts'
 
 const readRepository = (path: string) => readFileSync(join(import.meta.dirname, '..', path), 'utf8')
 
@@ -47,17 +43,14 @@ const evil: Values = {
 }
 
 const command = (text: string) => ({ kind: 'command', title: 'x', lines: [text.split(' ')] })
+const withClient = command('{url} {client_id}')
 const callback = (uri: string) => ({ uri, source: 'https://a.example/', read: '2026-11-22' })
 
 describe('the table of assistants (config/assistants.json)', () => {
   for (const [what, change, where] of [
     ['an unknown placeholder', { member: [command('{url} {client_id} {secret}')] }, 'member'],
     ['an instruction for members without client_id', { member: [command('{url}')] }, 'member'],
-    [
-      'an instruction for operators with client_id',
-      { operator: [command('{url} {client_id}')] },
-      'operator',
-    ],
+    ['an instruction for operators with client_id', { operator: [withClient] }, 'operator'],
     ['a callback that is no address', { callbacks: [callback('nowhere')] }, 'callbacks'],
     ['an unknown kind', { member: [{ kind: 'script', title: 'x' }] }, 'member'],
     ['an unknown field', { secret: 'x' }, ''],
@@ -73,20 +66,14 @@ describe('the table of assistants (config/assistants.json)', () => {
   })
 })
 
-describe('docs/how-to/connect-an-assistant.md', () => {
+it('docs/how-to/connect-an-assistant.md lists every assistant, kind of instruction and placeholder', () => {
   const text = readRepository('docs/how-to/connect-an-assistant.md')
-
-  it('lists every assistant', () => {
-    const [, table = ''] = /### What is known about the assistants\n([\s\S]*)$/.exec(text) ?? []
-    const names = [...table.matchAll(/^\| (?!assistant|---)([^|]+?) \|/gm)].map(([, name]) => name)
-    expect(names).to.deep.equal(assistants.map(({ name }) => name))
-  })
-
-  it('lists every kind of instruction and every placeholder', () => {
-    const ways = assistants.flatMap(({ member, operator }) => [...member, ...operator])
-    for (const { kind } of ways) expect(text).to.include(`| \`${kind}\` |`)
-    for (const name of placeholders) expect(text).to.include(`\`{${name}}\``)
-  })
+  const [, table = ''] = text.split('### What is known about the assistants\n')
+  const names = matchesIn(table, /^\| (?!assistant|---)([^|]+?) \|/gm)
+  expect(names).to.deep.equal(assistants.map(({ name }) => name))
+  const ways = assistants.flatMap(({ member, operator }) => [...member, ...operator])
+  expectText(text, ...ways.map(({ kind }) => `| \`${kind}\` |`))
+  expectText(text, ...placeholders.map((name) => `\`{${name}}\``))
 })
 
 describe('the instructions of an assistant', () => {
@@ -107,10 +94,9 @@ describe('the instructions of an assistant', () => {
   }
 
   it('name the server by a plain word for any slug', () => {
-    const codex = named('codex')
     const serverOf = (slug: string) => {
-      const site = { name: 'x', slug }
-      const [first] = operatorSteps(codex, site, 'https://a.example/mcp/admin', []).instructions
+      const steps = operatorSteps(named('codex'), { name: 'x', slug }, 'https://a.example/', [])
+      const [first] = steps.instructions
       return first?.kind === 'snippet' ? first.text.split(' ')[3] : undefined
     }
     expect(serverOf('open-kitchen')).to.equal('open-kitchen-admin')
@@ -121,19 +107,23 @@ describe('the instructions of an assistant', () => {
 })
 
 describe('the callbacks of an assistant', () => {
-  it('leave out loopback hosts that a deployment does not admit', () => {
+  const isOwn = (id: string, uri: string) => {
+    const { ownCallback } = named(id)
+    return ownCallback && isOwnCallback(ownCallback, uri)
+  }
+
+  it('leave out loopback hosts that a deployment does not admit, and use no private-use scheme except that of Cursor', () => {
     expect(callbacksOf(named('cursor'), ['127.0.0.1'])).to.deep.equal([
       'https://www.cursor.com/agents/mcp/oauth/callback',
       'cursor://anysphere.cursor-mcp/oauth/callback',
     ])
     expect(callbacksOf(named('cursor'), ['127.0.0.1', '[::1]', 'localhost'])).to.have.length(3)
+    expect(schemesOf(assistants)).to.deep.equal(['cursor:'])
   })
 
   it('have one variable segment where they differ per connection', () => {
-    const { ownCallback } = named('chatgpt')
-    if (!ownCallback) throw new Error('ChatGPT has a callback of its own')
     const base = 'https://chatgpt.com/connector/oauth/'
-    expect(isOwnCallback(ownCallback, `${base}OUbdUMlL15Ct`)).to.equal(true)
+    expect(isOwn('chatgpt', `${base}OUbdUMlL15Ct`)).to.equal(true)
     const segments = ['', 'a/b', 'a?x=1', 'a#x', '..', '%2e%2e', 'a b', 'a'.repeat(129)]
     for (const other of [
       ...segments.map((segment) => base + segment),
@@ -142,21 +132,20 @@ describe('the callbacks of an assistant', () => {
       'http://chatgpt.com/connector/oauth/a',
       'https://chatgpt.com/connector/OAUTH/a',
     ]) {
-      expect(isOwnCallback(ownCallback, other), other).to.equal(false)
+      expect(isOwn('chatgpt', other), other).to.equal(false)
     }
   })
 
   it('are on any host where people run the assistant themselves', () => {
-    const { ownCallback } = named('librechat')
-    const judge = (uri: string) => ownCallback && isOwnCallback(ownCallback, uri)
-    expect(judge('https://chat.school.example/api/mcp/northlight/oauth/callback')).to.equal(true)
+    const own = 'https://chat.school.example/api/mcp/northlight/oauth/callback'
+    expect(isOwn('librechat', own)).to.equal(true)
     for (const other of [
       'https://chat.school.example/api/mcp/a/b/oauth/callback',
       'https://user@chat.school.example/api/mcp/a/oauth/callback',
       'http://chat.school.example/api/mcp/a/oauth/callback',
       'https://Chat.school.example/api/mcp/a/oauth/callback',
     ])
-      expect(judge(other), other).to.equal(false)
+      expect(isOwn('librechat', other), other).to.equal(false)
   })
 
   it('are listed with every prefix that the connections of several people share', () => {
@@ -164,9 +153,9 @@ describe('the callbacks of an assistant', () => {
       const [begin = ''] = ownCallback?.pattern.split('{') ?? []
       if (begin.length > 'https://'.length) expect(connections).to.include(begin)
     }
-    expect(named('n8n').connections.map((begin) => `${begin}oauth2/callback`)).to.deep.equal(
-      named('n8n').callbacks.map(({ uri }) => uri),
-    )
+    const { connections, callbacks } = named('n8n')
+    const shared = connections.map((begin) => `${begin}oauth2/callback`)
+    expect(shared).to.deep.equal(callbacks.map(({ uri }) => uri))
   })
 
   it('show which assistants an application can connect, with any port of a native one', () => {
@@ -181,13 +170,9 @@ describe('the callbacks of an assistant', () => {
     expect(idsFor(['https://chatgpt.com/connector/oauth/abc'], 'web')).to.deep.equal(['chatgpt'])
     expect(idsFor(['https://app.example/callback'])).to.deep.equal([])
   })
-
-  it('use no private-use scheme except that of Cursor', () => {
-    expect(schemesOf(assistants)).to.deep.equal(['cursor:'])
-  })
 })
 
-function named(id: string): Assistant {
+function named(id: string) {
   const found = assistants.find((each) => each.id === id)
   if (!found) throw new Error(`there is no ${id}`)
   return found
@@ -199,21 +184,13 @@ function textOf(instruction: InstructionView): string {
   return instruction.kind === 'snippet' ? instruction.text : instruction.href
 }
 
-function read(way: Way, instruction: InstructionView): unknown {
+function read(way: Parameters<typeof instructionOf>[0], instruction: InstructionView): unknown {
   if (instruction.kind === 'steps') return instruction.steps.map(({ value }) => value ?? null)
   const text = textOf(instruction)
-  switch (way.kind) {
-    case 'command':
-      return text.split('\n').map(shellWords)
-    case 'json':
-      return JSON.parse(text)
-    case 'toml':
-      return parseToml(text)
-    case 'link':
-      return readLink(text, way.encoding)
-    default:
-      return text.split('\n').length
-  }
+  if (way.kind === 'command') return text.split('\n').map(shellWords)
+  if (way.kind === 'json') return JSON.parse(text)
+  if (way.kind === 'toml') return parseToml(text)
+  return way.kind === 'link' ? readLink(text, way.encoding) : text.split('\n').length
 }
 
 function shellWords(line: string): string[] {
@@ -224,9 +201,8 @@ function shellWords(line: string): string[] {
 function readLink(href: string, encoding: 'json' | 'base64') {
   const { protocol, hash, search } = new URL(href)
   expect(hash).to.equal('')
-  if (encoding === 'json') {
+  if (encoding === 'json')
     return { protocol, content: JSON.parse(decodeURIComponent(search.slice(1))) }
-  }
   const { config = '', ...rest } = Object.fromEntries(new URLSearchParams(search))
   // An unencoded plus sign would become a space.
   expect(config).to.match(/^[A-Za-z0-9+/=]+$/)

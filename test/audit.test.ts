@@ -16,21 +16,21 @@ import { recordAuditEvent } from '../src/platform/audit/record-audit-event.ts'
 import { makeShownAddress } from '../src/platform/audit/shown-address.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { eventSchema, isEvent } from './support/audit-events.ts'
 import {
+  asPortal,
   authorize,
-  authorizeUrl,
   exchange,
   getCode,
   introspect,
+  obtainCode,
   obtainTokens,
   refresh,
   register,
   revoke,
 } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
-import { flushingSoon, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
+import { flushingSoon, notes, olivia, sam, startService } from './support/gatehouse.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually, temporaryFolder } from './support/programs.ts'
 import { fresh } from './support/shared.ts'
@@ -69,15 +69,14 @@ describe('the audit trail of a running service', () => {
       await authorize(service().url, {}, answers).catch(() => {})
     await eventually(10_000, async () => {
       const rows = await rowsOf('sign_in.failure')
-      expect(rows.map((row) => [row.reason, row.person_id, row.actor_person_id]))
-        .to.deep.include(['wrong password', 'per_sam', null])
-        .and.to.deep.include(['no such account', null, null])
+      const failures = rows.map((row) => [row.reason, row.person_id, row.actor_person_id])
+      expect(failures).to.deep.include(['wrong password', 'per_sam', null])
+      expect(failures).to.deep.include(['no such account', null, null])
     })
     const everything = JSON.stringify(await rowsOf())
     for (const typed of [wrong.password, unknown.login, unknown.password])
       expect(everything).not.to.include(typed)
-    const wrongSecret = { client_id: portal.clientId, client_secret: 'a-wrong-secret' }
-    await introspect(service().url, 'a-token', wrongSecret)
+    await introspect(service().url, 'a-token', { ...asPortal, client_secret: 'a-wrong-secret' })
     const ofClient = { site_id: 'sit_northlight', reason: 'invalid secret provided' }
     expect(await newest('client.refused')).to.include(ofClient)
     const fields = { scope: 'openid email', prompt: 'consent' }
@@ -86,7 +85,7 @@ describe('the audit trail of a running service', () => {
     expect(await newest('consent.refused')).to.include({ ...notesAtSite, ...refused })
   })
 
-  it('records a reused refresh token or code and a revocation in the transaction that ends the grant', async () => {
+  it('records a reused refresh token or code and a revocation in the transaction that ends the grant, and the revocation of an access token once', async () => {
     const { url } = service()
     const ended = { ...notesAtSite, person_id: 'per_sam' }
     const first = await obtainTokens(url)
@@ -105,10 +104,7 @@ describe('the audit trail of a running service', () => {
     const revoked = await rowsOf('grant.revoked')
     expect(revoked).to.have.length(1)
     expect(revoked[0]).to.include({ ...ended, reason: 'the client revoked it' })
-  })
 
-  it('records the revocation of an access token once', async () => {
-    const { url } = service()
     const { accessToken } = await obtainTokens(url)
     for (const token of [accessToken, accessToken, 'nobody.s']) await revoke(url, token)
     expect(await newest('access_token.revoked')).to.include({
@@ -128,9 +124,8 @@ describe('the audit trail of a running service', () => {
     const { body } = await register(url, { redirect_uris: ['http://127.0.0.1/callback'] })
     const registered = { client_id: body.client_id, reason: 'a program on a computer' }
     expect(await newest('client.registered')).to.include(registered)
-    const browser = makeHeadlessPerson(olivia)
-    await browser.authorize(authorizeUrl(url), notes.redirectUri)
-    await confirmSignOut(browser, new URL(paths.endSession, url))
+    const { person } = await obtainCode(url, {}, olivia)
+    await confirmSignOut(person, new URL(paths.endSession, url))
     expect(await newest('sign_out.browser')).to.include({ actor_person_id: 'per_olivia' })
     // The clock that dates this sign-out is ahead of the engine's, so the sign-out also ends Olivia's next sessions.
     await makePagePerson(url, olivia).submit('/account/sign-out-everywhere')
@@ -140,6 +135,8 @@ describe('the audit trail of a running service', () => {
 
 withDatabases('the audit trail', (open) => {
   const database = fresh(open)
+  const eventsOf = async (filter: Parameters<typeof findEvents>[1]) =>
+    await findEvents(database(), filter).execute()
 
   it('writes events of unauthenticated callers in a bounded number of rows, and loses no count', async () => {
     let clockMs = 1_800_000_000_000
@@ -151,7 +148,7 @@ withDatabases('the audit trail', (open) => {
     await trail.flush()
     clockMs += MINUTE_MS
     await trail.flush()
-    const rows = await findEvents(database(), {}).execute()
+    const rows = await eventsOf({})
     expect(rows.length).to.be.at.most(2 * (KINDS_PER_MINUTE.unauthenticated + 1))
     expect(rows.reduce((sum, { times }) => sum + (times ?? 1), 0)).to.equal(5000)
   })
@@ -165,9 +162,8 @@ withDatabases('the audit trail', (open) => {
       expect(await trail.flush().catch((error: unknown) => error)).to.be.an('error')
     await sql`alter table audit_event_away rename to audit_event`.execute(database().kysely)
     await trail.flush()
-    const signIns = await findEvents(database(), { action: 'sign_in.success' }).execute()
-    expect(signIns).to.have.length(WAITING_EVENTS_MAX)
-    const [dropped] = await findEvents(database(), { action: 'audit.dropped' }).execute()
+    expect(await eventsOf({ action: 'sign_in.success' })).to.have.length(WAITING_EVENTS_MAX)
+    const [dropped] = await eventsOf({ action: 'audit.dropped' })
     expect(dropped).to.include({ times: 7 })
   })
 
@@ -180,22 +176,22 @@ withDatabases('the audit trail', (open) => {
       trail.noteEvent({ action: 'authorization.given', siteId, clientId, reason: `why ${i}` })
     }
     await trail.flush()
-    const ids: string[] = []
-    let after: readonly [string | number, string] | undefined
+    const places: (readonly [string | number, string])[] = []
     for (let page = 0; page < 9; page += 1) {
-      const found = await listEvents(database(), { siteId: 'north' }, { first: 3, after })
-      after = found.places.at(-1)
-      for (const [, id] of found.places) ids.push(id)
+      const turn = { first: 3, after: places.at(-1) }
+      places.push(...(await listEvents(database(), { siteId: 'north' }, turn)).places)
     }
-    expect(new Set(ids)).to.have.property('size', ids.length).and.equal(25)
-    const count = async (filter: Parameters<typeof findEvents>[1]) =>
-      (await findEvents(database(), filter).execute()).length
-    expect(await count({ siteId: 'north', clientId: 'client-0' })).to.equal(5)
-    expect(await count({ action: 'sign_in.success' })).to.equal(0)
-    expect(await count({ personId: 'per_olivia' })).to.equal(0)
-    expect(await count({ fromMs: nowMs + 1 })).to.equal(0)
-    expect(await count({ untilMs: nowMs })).to.equal(0)
-    expect(await count({ fromMs: nowMs, untilMs: nowMs + 1 })).to.equal(50)
+    expect(places).to.have.length(25)
+    expect(new Set(places.map(([, id]) => id)).size).to.equal(25)
+    for (const [filter, count] of [
+      [{ siteId: 'north', clientId: 'client-0' }, 5],
+      [{ action: 'sign_in.success' }, 0],
+      [{ personId: 'per_olivia' }, 0],
+      [{ fromMs: nowMs + 1 }, 0],
+      [{ untilMs: nowMs }, 0],
+      [{ fromMs: nowMs, untilMs: nowMs + 1 }, 50],
+    ] as const)
+      expect(await eventsOf(filter), JSON.stringify(filter)).to.have.length(count)
   })
 })
 
@@ -219,13 +215,10 @@ function trailOf(database: Database, now: () => number) {
 }
 
 describe('the stream of audit events', () => {
-  it('has an example of its schema in docs/how-to/operate.md', () => {
+  it('has a schema with exactly the actions of the table, and an example in docs/how-to/operate.md', () => {
     const page = readFileSync(join(import.meta.dirname, '../docs/how-to/operate.md'), 'utf8')
     const [, example = ''] = /```json\n(.*)\n```/.exec(page) ?? []
-    expect(isEvent(JSON.parse(example)), JSON.stringify(isEvent.errors)).to.equal(true)
-  })
-
-  it('has a schema with exactly the actions of the table', () => {
+    expectEvent(JSON.parse(example))
     expect(eventSchema.properties.action.enum).to.have.members([...auditActions])
   })
 
@@ -237,7 +230,7 @@ describe('the stream of audit events', () => {
     const text = readFileSync(file, 'utf8')
     expect(text.endsWith('\n')).to.equal(true)
     const lines = parsed(text.trimEnd().split('\n'))
-    for (const line of lines) expect(isEvent(line), JSON.stringify(isEvent.errors)).to.equal(true)
+    for (const line of lines) expectEvent(line)
     const actions = lines.map(({ action }) => action)
     expect(actions).to.have.members(['sign_in.success', 'consent.given', 'authorization.given'])
     expect(statSync(file).mode & 0o777).to.equal(0o600)
@@ -267,28 +260,26 @@ withDatabases('the stream of audit events', (open) => {
 
   it('has every event once with two processes, also when one of them stops', async () => {
     let clockMs = 1_800_000_000_000
-    const first: Line[] = []
-    const second: Line[] = []
-    const streams = [first, second].map((taken) =>
-      makeAuditStream(database(), sinkOf(taken), () => clockMs),
-    )
+    const start = () => {
+      const taken: Line[] = []
+      return { taken, ...makeAuditStream(database(), sinkOf(taken), () => clockMs) }
+    }
+    const [one, two] = [start(), start()]
     await fill(450)
-    await Promise.all(streams.map(async ({ run }) => await run()))
-    expect([...first, ...second]).to.have.length(450)
-    expect([first.length, second.length]).to.include(0)
-    const [silent, other] = first.length === 0 ? [1, 0] : [0, 1]
+    await Promise.all([one.run(), two.run()])
+    const [active, idle] = one.taken.length > 0 ? [one, two] : [two, one]
     await fill(3)
-    await streams[other]?.run()
-    expect([...first, ...second]).to.have.length(450)
+    await idle.run()
+    expect([active.taken.length, idle.taken.length]).to.deep.equal([450, 0])
     clockMs += 31_000
-    await streams[other]?.run()
-    expect([first, second][other]).to.have.length(3)
+    await idle.run()
+    expect(idle.taken).to.have.length(3)
     await fill(1)
-    await streams[other]?.end()
+    await idle.end()
     await fill(1)
-    await streams[silent]?.run()
-    expect([first, second][silent]).to.have.length(451)
-    expect(new Set([...first, ...second].map(({ id }) => id)).size).to.equal(455)
+    await active.run()
+    expect(active.taken).to.have.length(451)
+    expect(new Set([...active.taken, ...idle.taken].map(({ id }) => id)).size).to.equal(455)
   })
 
   it('repeats events with the same ids if the process ended before it marked them', async () => {
@@ -310,14 +301,13 @@ withDatabases('the stream of audit events', (open) => {
   it('has no event of a change that was rolled back', async () => {
     const change = { subject: { kind: 'site', id: 'north' }, siteId: 'north' } as const
     const now = { now: Date.now() }
-    await database()
-      .kysely.transaction()
-      .execute(async (trx) => {
-        await recordAuditEvent(trx, now, { ...change, action: 'site.update' })
-        throw new Error('rolled back')
-      })
-      .catch(() => {})
-    await recordAuditEvent(database().kysely, now, { ...change, action: 'feature.on' })
+    const { kysely } = database()
+    const rolledBack = kysely.transaction().execute(async (trx) => {
+      await recordAuditEvent(trx, now, { ...change, action: 'site.update' })
+      throw new Error('rolled back')
+    })
+    await rolledBack.catch(() => {})
+    await recordAuditEvent(kysely, now, { ...change, action: 'feature.on' })
     const taken: Line[] = []
     await makeAuditStream(database(), sinkOf(taken), Date.now).run()
     expect(taken.map(({ action }) => action)).to.deep.equal(['feature.on'])
@@ -327,6 +317,9 @@ withDatabases('the stream of audit events', (open) => {
 type Line = Readonly<Record<'id' | 'action', string>>
 
 const parsed = (lines: readonly string[]): Line[] => lines.map((line) => JSON.parse(line))
+
+const expectEvent = (event: unknown) =>
+  expect(isEvent(event), JSON.stringify(isEvent.errors)).to.equal(true)
 
 const sinkOf = (taken: Line[]) => async (lines: readonly string[]) =>
   void taken.push(...parsed(lines))

@@ -1,10 +1,10 @@
 import { findScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import type { Database } from '../src/platform/store/database.ts'
 import type { Answers, HeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asClaude,
   askToAuthorize,
+  asPortal,
   authorize,
   authorizeUrl,
   exchange,
@@ -15,15 +15,16 @@ import {
   obtainCode,
 } from './support/client.ts'
 import { change, editList, insert, remove } from './support/database.ts'
-import { amir, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
-import { matchesIn, submitPage } from './support/page-person.ts'
+import { amir, notes, olivia, sam, startService } from './support/gatehouse.ts'
+import { follow } from './support/identity-provider.ts'
+import { matchesIn, submitPage, targetOf } from './support/page-person.ts'
 import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
 import { english } from './support/sample-pages.ts'
+import { fresh } from './support/shared.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { answerOf, type Fields, get, postForm, preflight, refusalOf, send } from './support/wire.ts'
+import { type Fields, get, postForm, postJson, preflight, refusalOf } from './support/wire.ts'
 
 const operator: Fields = { ...asClaude, scope: 'openid profile courses:read courses:write' }
-const elsewhere = 'https://elsewhere.example'
 
 const toSignIn = /^\/interaction\/[\w-]+\/login$/
 const toSiteChoice = /^\/interaction\/[\w-]+\/select_account$/
@@ -48,22 +49,21 @@ describe('/oauth/authorize', () => {
   // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1; Authorization 3]
   it('accepts a redirect_uri of a web application exactly as it is registered [design 19]', async () => {
     // test/hostile/ has many other spellings, and the ports of a native application.
-    for (const [port, expected, location] of [
-      [':8787', 303, toSignIn],
-      [':8788', 400, /^none$/],
-      ['', 400, /^none$/],
+    const { client_id } = asPortal
+    for (const [port, expected] of [
+      [':8787', /^303 \/interaction\/[\w-]+\/login$/],
+      [':8788', /^400 null$/],
+      ['', /^400 null$/],
     ] as const) {
       const redirect_uri = `http://127.0.0.1${port}/callback`
-      const asked = { client_id: portal.clientId, redirect_uri }
-      const { status, headers } = await askToAuthorize(url(), asked)
-      expect(status, redirect_uri).to.equal(expected)
-      expect(headers.get('location') ?? 'none').to.match(location)
+      const { status, headers } = await askToAuthorize(url(), { client_id, redirect_uri })
+      expect(`${status} ${headers.get('location')}`, redirect_uri).to.match(expected)
     }
   })
 
   // [Errors 1]
   it('sends a page to browsers, and JSON to programs, if it cannot redirect', async () => {
-    const { href } = authorizeUrl(service().url, { client_id: 'unknown' })
+    const { href } = authorizeUrl(url(), { client_id: 'unknown' })
     const error_description =
       'This application is not registered with this service. Check its client ID.'
     for (const [accept, type] of [
@@ -77,7 +77,7 @@ describe('/oauth/authorize', () => {
       if (type === 'application/json')
         expect(answer.body).to.deep.equal({ error: 'invalid_client', error_description })
     }
-    const { headers, body } = await get(service().url + paths.authorization)
+    const { headers, body } = await get(url() + paths.authorization)
     expect(headers.get('cache-control')).to.equal('no-store')
     expect(body).to.include({ error: 'invalid_request' })
     expect(body.error_description).to.include('client_id')
@@ -115,23 +115,22 @@ describe('/oauth/authorize', () => {
     const fields = { state: 'ä &=+%\r\nx: <b>', resource: [url(), `${url()}/mcp`] }
     const { searchParams, pathname } = authorizeUrl(url(), fields)
     const sent = { ...Object.fromEntries(searchParams), ...fields }
-    const { status, headers } = await postForm(url() + pathname, sent)
-    expect([status, headers.get('cache-control')]).to.deep.equal([303, 'no-store'])
-    const target = new URL(headers.get('location') ?? '', url())
+    const redirect = await postForm(url() + pathname, sent)
+    const seen = [redirect.status, redirect.headers.get('cache-control')]
+    expect(seen).to.deep.equal([303, 'no-store'])
+    const target = targetOf(redirect, url())
     expect([...target.searchParams]).to.deep.equal([...searchParams])
     expect((await get(target.href)).headers.get('location')).to.match(toSignIn)
-    const asJson = { method: 'POST', path: paths.authorization, body: '{}' }
-    const refused = await send(url(), { ...asJson, headers: ['Content-Type', 'application/json'] })
-    expect(refusalOf(refused)).to.equal('415 invalid_request')
+    const asJson = await postJson(url() + paths.authorization, {})
+    expect(refusalOf(asJson)).to.equal('415 invalid_request')
   })
 
   describe('lets a person with several sites choose one [design 15]', () => {
     it('asks Amir, admin at two sites, and remembers his choice until prompt=select_account', async () => {
       const person = await signedIn(url(), { ...amir, site: 'sit_open_kitchen' })
-      const silent = new URL(await nextStep(person, { ...operator, prompt: 'none' }))
-      const error = /^(account_selection|interaction)_required$/
-      expect(silent.searchParams.get('error')).to.match(error)
-      expect(silent.searchParams.getAll('iss')).to.deep.equal([url()])
+      const silent = new URL(await nextStep(person, { ...operator, prompt: 'none' })).searchParams
+      expect(silent.get('error')).to.match(/^(account_selection|interaction)_required$/)
+      expect(silent.getAll('iss')).to.deep.equal([url()])
       expect(await nextStep(person, operator)).to.match(toSiteChoice)
       const first = await person.authorize(authorizeUrl(url(), operator), asClaude.redirect_uri)
       const claims = await claimsOf(url(), first.searchParams.get('code') ?? '')
@@ -141,20 +140,17 @@ describe('/oauth/authorize', () => {
       const step = await nextStep(person, { ...operator, prompt: 'select_account' })
       expect(step).to.match(toSiteChoice)
       const chosen = await submitPage(person, new URL(step, url()), { site: 'sit_northlight' })
-      const resumed = new URL(chosen.headers.get('location') ?? '', url())
+      const resumed = targetOf(chosen, url())
       const { searchParams } = await person.authorize(resumed, asClaude.redirect_uri)
       const changed = await claimsOf(url(), searchParams.get('code') ?? '')
       expect(changed).to.deep.include({ org_id: 'sit_northlight', roles: ['admin'] })
     })
 
-    it('does not ask Olivia, who has one site', async () => {
+    it('does not ask Olivia, who has one site, and refuses Sam, a student, before any consent', async () => {
       const person = await signedIn(url(), olivia)
       expect(await nextStep(person, operator)).to.match(toConsent)
       const step = await nextStep(person, { ...operator, prompt: 'select_account' })
       expect((await person.open(new URL(step, url()))).status).to.equal(303)
-    })
-
-    it('refuses Sam, a student, before any consent', async () => {
       const refused = new URL(await nextStep(await signedIn(url(), sam), operator))
       expect(refused.href).to.match(/^https:\/\/claude\.ai\/.*error=access_denied/)
       expect(refused.searchParams.getAll('iss')).to.deep.equal([url()])
@@ -165,17 +161,14 @@ describe('/oauth/authorize', () => {
     it(`succeeds with prompt=${prompt} where there is no site to choose`, async () => {
       const plain = { ...asClaude, scope: 'openid', resource: undefined }
       for (const fields of [{ prompt }, { ...plain, prompt }])
-        expect((await authorize(service().url, fields)).has('code')).to.equal(true)
+        expect((await authorize(url(), fields)).has('code')).to.equal(true)
     })
   }
 
   // [OpenID Connect Core §3.1.2.4; OpenID Connect Core §5.5.1]
   it('lists individually requested claims on the consent page [OpenID Connect Core §5.5]', async () => {
-    const consentPage = async (fields: Fields) => {
-      const person = await signedIn(url(), sam)
-      const step = await nextStep(person, fields)
-      return await (await person.open(new URL(step, url()))).text()
-    }
+    const consentPage = async (fields: Fields) =>
+      (await follow(await signedIn(url(), sam), authorizeUrl(url(), fields))).text
     const scope = 'openid account:read'
     const sentence = findScope('email')?.sentence.for(english) ?? '-'
     expect(await consentPage({ scope }))
@@ -199,9 +192,8 @@ describe('/oauth/authorize', () => {
       expect(step).to.match(toConsent)
       const page = await (await person.open(new URL(step, url()))).text()
       expect(page.includes('id="asks-more"')).to.equal(isMore)
-      expect(matchesIn(page, /<li>([^<]+) <strong class="tag good">New/g)).to.deep.equal(
-        isMore ? [findScope('account:write')?.sentence.for(english)] : [],
-      )
+      const added = isMore ? [findScope('account:write')?.sentence.for(english)] : []
+      expect(matchesIn(page, /<li>([^<]+) <strong class="tag good">New/g)).to.deep.equal(added)
     }
     const less = authorizeUrl(url(), { scope: 'openid account:read' })
     const { searchParams } = await person.authorize(less, notes.redirectUri)
@@ -210,50 +202,46 @@ describe('/oauth/authorize', () => {
   })
 
   it('is not readable by pages of other origins [design 28] [RFC 9700 §2.6; 33]', async () => {
-    const origin = ['Origin', elsewhere]
-    const { pathname, search } = authorizeUrl(url())
+    const origin = 'https://elsewhere.example'
+    const { href } = authorizeUrl(url())
     for (const { headers } of [
-      await send(url(), { path: pathname + search, headers: origin }),
-      await send(url(), { path: `${pathname}?client_id=nobody`, headers: origin }),
-      await preflight(url() + pathname + search, 'GET', { origin: elsewhere }),
-    ]) {
+      await get(href, { origin }),
+      await get(authorizeUrl(url(), { client_id: 'nobody' }).href, { origin }),
+      await preflight(href, 'GET', { origin }),
+    ])
       expect([...headers.keys()].filter((name) => name.startsWith('access-'))).to.deep.equal([])
-    }
   })
 })
 
 describe('/oauth/authorize after a change', () => {
+  const service = fresh(startService)
   const client_id = notes.clientId
-  type Change = (kysely: Database['kysely']) => Promise<unknown>
+  const disable = () =>
+    change(service().kysely, 'oauth_application', { client_id }, { disabled_at: 1 })
+  const addScope = () =>
+    editList(service().kysely, client_id, 'scopes', (scopes) => [...scopes, 'courses:read'])
+  const turnOff = () => remove(service().kysely, 'site_feature', { site_id: 'sit_northlight' })
   const override = { client_id: asClaude.client_id, disabled_at: 1, updated_at: 1 }
-  const disable: Change = (kysely) =>
-    change(kysely, 'oauth_application', { client_id }, { disabled_at: 1 })
-  const addScope: Change = (kysely) =>
-    editList(kysely, client_id, 'scopes', (scopes) => [...scopes, 'courses:read'])
-  const turnOff: Change = (kysely) => remove(kysely, 'site_feature', { site_id: 'sit_northlight' })
-  const disablePlatform: Change = (kysely) => insert(kysely, 'integration_override', override)
-  const withScope = { scope: 'openid courses:read' }
+  const disablePlatform = () => insert(service().kysely, 'integration_override', override)
   const addedScope = 'an operator scope that an operator added to a site client [design 2]'
   for (const [title, apply, error, fields] of [
     ['a client that an operator disabled', disable, 'unauthorized_client', {}],
-    [addedScope, addScope, 'invalid_scope', withScope],
+    [addedScope, addScope, 'invalid_scope', { scope: 'openid courses:read' }],
     ['a client of a site that disabled MCP connections', turnOff, 'unauthorized_client', {}],
     ['a platform that an operator disabled', disablePlatform, 'unauthorized_client', operator],
   ] as const) {
     it(`refuses ${title} with ${error}`, async () => {
-      await using service = await startService()
-      await apply(service.kysely)
-      const { searchParams } = locationOf(await askToAuthorize(service.url, fields))
+      await apply()
+      const { searchParams } = locationOf(await askToAuthorize(service().url, fields))
       expect(searchParams.get('error')).to.equal(error)
-      expect(searchParams.getAll('iss')).to.deep.equal([service.url])
+      expect(searchParams.getAll('iss')).to.deep.equal([service().url])
       expect(searchParams.get('state')).to.equal('the-state')
     })
   }
 
   it('redirects to no address of a deleted client', async () => {
-    await using service = await startService()
-    await change(service.kysely, 'oauth_application', { client_id }, { deleted_at: 1 })
-    const { status, headers, body } = await askToAuthorize(service.url)
+    await change(service().kysely, 'oauth_application', { client_id }, { deleted_at: 1 })
+    const { status, headers, body } = await askToAuthorize(service().url)
     expect([status, headers.get('location')]).to.deep.equal([400, null])
     expect(body).to.include('invalid_client')
   })
@@ -273,19 +261,17 @@ describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () 
   const running = sharedService()
 
   before(async () => {
-    const further = redirects
-      .map(([uri]) => uri)
-      .filter((uri) => !/notes\.example\/|127\.0\.0\.1/.test(uri))
-    await editList(running().kysely, notes.clientId, 'redirect_uris', (uris) =>
-      uris.concat(further),
-    )
+    const uris = redirects.map(([uri]) => uri)
+    const further = uris.filter((uri) => !/notes\.example\/|127\.0\.0\.1/.test(uri))
+    const add = (list: string[]) => list.concat(further)
+    await editList(running().kysely, notes.clientId, 'redirect_uris', add)
   })
 
   for (const [redirectUri, remembered] of redirects) {
     it(`is ${remembered ? 'remembered' : 'asked for each time'} at ${redirectUri}`, async () => {
       const { person } = await getTokens(running().url)
       const request = authorizeUrl(running().url, { redirect_uri: redirectUri, prompt: 'none' })
-      const { href, searchParams } = locationOf(await answerOf(await person.open(request)))
+      const { href, searchParams } = targetOf(await person.open(request), running().url)
       expect(href.startsWith(redirectUri)).to.equal(true)
       expect(searchParams.has('code')).to.equal(remembered)
       expect(searchParams.get('error')).to.equal(remembered ? null : 'consent_required')

@@ -131,13 +131,21 @@ export function basic(clientId: string, clientSecret: string): readonly string[]
   return ['Authorization', `Basic ${Buffer.from(pair).toString('base64')}`]
 }
 
-/** Expects this status, and these words in the body. */
+/** Expects this status, and these words and patterns in the body. */
 export function expectAnswer(
   { status, text }: Pick<Answer, 'status' | 'text'>,
-  ...[expected, ...words]: readonly [number, ...string[]]
+  ...[expected, ...words]: readonly [number, ...(string | RegExp)[]]
 ): void {
   expect(status, text.slice(0, 2000)).to.equal(expected)
-  for (const each of words) expect(text).to.include(each)
+  expectText(text, ...words)
+}
+
+/** Expects each of these words and patterns in a text. */
+export function expectText(text: string, ...words: readonly (string | RegExp)[]): void {
+  for (const each of words) {
+    if (typeof each === 'string') expect(text).to.include(each)
+    else expect(text).to.match(each)
+  }
 }
 
 export function bearer(token: string): readonly string[] {
