@@ -6,6 +6,8 @@ import { insert } from './support/database.ts'
 import { forEachDatabase } from './support/storages.ts'
 
 const at = (moment: string) => Date.parse(`${moment}Z`)
+const between = (from: string, until: string) =>
+  `from: "${from}T00:00:00Z", until: "${until}T00:00:00Z"`
 
 /** A period for which the demo has no data. */
 const days = 'from: "2015-03-01T23:59:00Z", until: "2015-03-04T00:00:00Z"'
@@ -28,7 +30,19 @@ const orders: readonly Order[] = [
 
 forEachDatabase('the Admin API: analytics', (start) => {
   const { running, kysely, value, refused } = operatorSite(start)
-  before(async () => await happenInMarch(running().service.stores.database))
+  before(async () => {
+    await happenInMarch(running().service.stores.database)
+    for (const [index, [placed, total_cents, currency, refunded]] of orders.entries()) {
+      const order = {
+        ...{ person_id: 'per_sam', number: `R${index}`, coupon_code: null, invoice_number: null },
+        ...{ currency, placed_at: at(placed), refunded_at: refunded ? at(refunded) : null },
+      }
+      await insert(kysely(), 'customer_order', [
+        { ...order, id: `ord_here_${index}`, site_id: 'sit_northlight', total_cents },
+        { ...order, id: `ord_other_${index}`, site_id: 'sit_open_kitchen', total_cents: 9 },
+      ])
+    }
+  })
 
   it('counts by day in UTC, the first and the last day whole, for this site only', async () => {
     const analytics = await value(
@@ -49,13 +63,10 @@ forEachDatabase('the Admin API: analytics', (start) => {
   })
 
   it('counts by course for enrolled people, page by page', async () => {
-    const page = async (args: string) => {
-      const fields = 'slug enrolments activeMembers completions'
-      const found = await value(
-        `{ analytics(${days}) { courses(${args}) { totalCount nodes { ${fields} } pageInfo { endCursor } } } }`,
-      )
-      return found.courses
-    }
+    const selected =
+      'totalCount nodes { slug enrolments activeMembers completions } pageInfo { endCursor }'
+    const page = async (args: string) =>
+      (await value(`{ analytics(${days}) { courses(${args}) { ${selected} } } }`)).courses
     const { nodes, totalCount } = await page('first: 100')
     expect(totalCount).to.equal(nodes.length)
     const slugs = nodes.map(({ slug }: { slug: string }) => slug)
@@ -69,52 +80,33 @@ forEachDatabase('the Admin API: analytics', (start) => {
 
   it('counts more enrolments at one time than one statement reads', async () => {
     await enrolTwentyThousand(running().service.stores.database, at('2015-05-05T05:05:05'))
-    const analytics = await value(
-      `{ analytics(from: "2015-05-04T00:00:00Z", until: "2015-05-07T00:00:00Z") {
+    const { days, courses } = await value(
+      `{ analytics(${between('2015-05-04', '2015-05-07')}) {
         days { enrolments } courses(first: 100) { nodes { slug enrolments } } } }`,
     )
-    const counted = analytics.days.map(({ enrolments }: { enrolments: number }) => enrolments)
-    expect(counted).to.deep.equal([0, 20_000, 0])
-    expect(analytics.courses.nodes).to.deep.include({ slug: 'march', enrolments: 20_000 })
+    expect(days).to.deep.equal([0, 20_000, 0].map((enrolments) => ({ enrolments })))
+    expect(courses.nodes).to.deep.include({ slug: 'march', enrolments: 20_000 })
   })
 
   it('covers the last thirty days by default, the sign-in of the caller included, and at most 92 days', async () => {
-    const found = await value('{ analytics { days { signIns connectedApplications } } }')
-    expect(found.days).to.have.length(30)
-    expect(found.days.at(-1).signIns).to.be.above(0)
-    expect(found.days.at(-1).connectedApplications).to.be.above(0)
-    const ask = (from: string, until: string) =>
-      `{ analytics(from: "${from}T00:00:00Z", until: "${until}T00:00:00Z") { days { date } } }`
+    const { days } = await value('{ analytics { days { signIns connectedApplications } } }')
+    expect(days).to.have.length(30)
+    expect(days.at(-1).signIns).to.be.above(0)
+    expect(days.at(-1).connectedApplications).to.be.above(0)
+    const ask = (...period: [string, string]) =>
+      `{ analytics(${between(...period)}) { days { date } } }`
     expect((await value(ask('2015-01-01', '2015-04-03'))).days).to.have.length(92)
     expect(await refused(ask('2015-01-01', '2015-04-04'))).to.equal('BAD_ARGUMENT from')
     expect(await refused(ask('2015-01-02', '2015-01-02'))).to.equal('BAD_ARGUMENT until')
   })
 
-  before(async () => {
-    for (const [index, [placed, total_cents, currency, refunded]] of orders.entries()) {
-      const order = {
-        ...{ person_id: 'per_sam', number: `R${index}`, coupon_code: null, invoice_number: null },
-        ...{ currency, placed_at: at(placed), refunded_at: refunded ? at(refunded) : null },
-      }
-      await insert(kysely(), 'customer_order', [
-        { ...order, id: `ord_here_${index}`, site_id: 'sit_northlight', total_cents },
-        { ...order, id: `ord_other_${index}`, site_id: 'sit_open_kitchen', total_cents: 9 },
-      ])
-    }
-  })
-
   const fields = 'period currency orderCount grossCents refundCount refundedCents netCents'
-  const read = async (args: string) => {
-    const { sums } = await value(`{ revenue(${args}) { sums { ${fields} } } }`)
-    return sums.map((sum: object) => Object.values(sum).join(' '))
-  }
-  const february = 'from: "2015-02-01T00:00:00Z", until: "2015-03-01T00:00:00Z"'
-  const quarter = 'from: "2015-01-01T00:00:00Z", until: "2015-04-01T00:00:00Z"'
+  const february = between('2015-02-01', '2015-03-01')
 
   for (const [args, sums] of [
     [february, [' EUR 1 2000 0 0 2000', ' USD 2 1000 1 300 700']],
     [
-      `${quarter}, by: MONTH`,
+      `${between('2015-01-01', '2015-04-01')}, by: MONTH`,
       [
         '2015-01 EUR 1 1000 0 0 1000',
         '2015-02 EUR 1 2000 0 0 2000',
@@ -123,23 +115,23 @@ forEachDatabase('the Admin API: analytics', (start) => {
       ],
     ],
     [`${february}, by: DAY`, ['2015-02-01 EUR 1 2000 0 0 2000', '2015-02-28 USD 2 1000 1 300 700']],
-    [quarter.replace('2015-01-01', '2015-03-15'), [' EUR 1 2000000000 0 0 2000000000']],
+    [between('2015-03-15', '2015-04-01'), [' EUR 1 2000000000 0 0 2000000000']],
   ] as const) {
     it(`counts revenue of orders when placed and refunds when made: ${args}`, async () => {
-      expect(await read(args)).to.deep.equal(sums)
+      const revenue = await value(`{ revenue(${args}) { sums { ${fields} } } }`)
+      const found = revenue.sums.map((sum: object) => Object.values(sum).join(' '))
+      expect(found).to.deep.equal(sums)
     })
   }
 
   it('counts the revenue of the last thirty days by default, and refuses too long a time', async () => {
     const { from, until } = await value('{ revenue { from until } }')
     expect(Date.parse(until) - Date.parse(from)).to.equal(30 * 86_400_000)
-    for (const [args, argument] of [
-      ['from: "2015-01-01T00:00:00Z", until: "2015-01-01T00:00:00Z"', 'until'],
-      ['from: "2015-01-01T00:00:00Z", until: "2018-02-01T00:00:00Z"', 'from'],
-      ['by: DAY, from: "2015-01-01T00:00:00Z", until: "2015-05-01T00:00:00Z"', 'from'],
-    ] as const) {
-      expect(await refused(`{ revenue(${args}) { from } }`)).to.equal(`BAD_ARGUMENT ${argument}`)
-    }
+    const ask = (until: string, by = 'TOTAL') =>
+      `{ revenue(by: ${by}, ${between('2015-01-01', until)}) { from } }`
+    expect(await refused(ask('2015-01-01'))).to.equal('BAD_ARGUMENT until')
+    expect(await refused(ask('2018-02-01'))).to.equal('BAD_ARGUMENT from')
+    expect(await refused(ask('2015-05-01', 'DAY'))).to.equal('BAD_ARGUMENT from')
   })
 })
 

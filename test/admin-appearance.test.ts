@@ -5,12 +5,15 @@ import { brighter, contrastOf, dimmed, textColorOn } from '../src/directory/site
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { mutationOf, operatorSite } from './support/admin-api.ts'
-import { asClaude, openAuthorization } from './support/client.ts'
+import { asClaude, authorizeUrl } from './support/client.ts'
+import { change as setRow } from './support/database.ts'
 import { pdf, png, sendFile } from './support/files.ts'
 import { olivia, sam } from './support/gatehouse.ts'
+import { follow } from './support/identity-provider.ts'
 import { makePagePerson, matchesIn } from './support/page-person.ts'
 import { shared } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
+import { expectText } from './support/wire.ts'
 
 const nothing = {
   ...{ displayName: null, logoFileId: null, logoPath: null, accentColor: null },
@@ -25,25 +28,22 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
   )
 
   const change = async (input: object) => (await value(update, { input })).appearance
-  const signInPage = async (fields = {}) => {
-    const person = makeHeadlessPerson(sam)
-    const page = await person.open(await openAuthorization(person, running().url, fields))
-    return { text: await page.text(), policy: page.headers.get('content-security-policy') }
-  }
+  const signInPage = async (fields = {}) =>
+    await follow(makeHeadlessPerson(sam), authorizeUrl(running().url, fields))
 
   it('accepts only a small picture of the site as the logo', async () => {
     const document = await sendFile({ ...operator(), name: 'logo.pdf', bytes: pdf })
     const large = Buffer.concat([png, Buffer.alloc(600_000)])
     const heavy = await sendFile({ ...operator(), name: 'heavy.png', bytes: large })
-    const said = async (logoFileId: string) => await refused(update, { input: { logoFileId } })
-    expect(await said(document.body.id)).to.equal('BAD_INPUT logoFileId')
-    expect(await said(heavy.body.id)).to.equal('BAD_INPUT logoFileId')
-    const theirs = kysely().updateTable('stored_file').where('id', '=', heavy.body.id)
-    await theirs.set({ site_id: 'sit_open_kitchen', size_bytes: 1 }).execute()
-    expect(await said(heavy.body.id)).to.equal('BAD_INPUT logoFileId')
+    const expectRefused = async (logoFileId: string) =>
+      expect(await refused(update, { input: { logoFileId } })).to.equal('BAD_INPUT logoFileId')
+    for (const { body } of [document, heavy]) await expectRefused(body.id)
+    const { id } = heavy.body
+    await setRow(kysely(), 'stored_file', { id }, { site_id: 'sit_open_kitchen', size_bytes: 1 })
+    await expectRefused(id)
   })
 
-  it('changes sign-in and consent of its own applications at once, and of no others', async () => {
+  it('changes sign-in and consent of its own applications at once, and of no others, with a stylesheet for its own colors only', async () => {
     const before = await value('{ appearance { displayName accentColor updatedAt } }')
     expect(before).to.deep.equal({ displayName: null, accentColor: null, updatedAt: null })
     expect((await signInPage()).text).not.to.match(/colors-|class="words"/)
@@ -59,27 +59,29 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     expect(changed).to.deep.include({ ...chosen, accentColor: '#8a1c4a' })
     expect(changed.logoPath).to.match(/^\/assets\/logos\/sit_northlight\/[0-9a-f]{64}$/)
 
-    const { text, policy } = await signInPage()
-    expect(text)
-      .to.include('alt="Northlight &#60;Film&#62;"')
-      .and.include('&#60;b&#62;New&#60;/b&#62; courses')
-      .and.include('on Gatehouse')
-      .and.not.include('Only allow')
+    const { text, headers } = await signInPage()
+    const words = '&#60;b&#62;New&#60;/b&#62; courses'
+    expectText(text, 'alt="Northlight &#60;Film&#62;"', words, 'on Gatehouse')
+    expect(text).not.to.include('Only allow')
+    const policy = headers.get('content-security-policy')
     expect(policy).to.include("style-src 'self'; img-src 'self' data:")
     const sheet = await fetch(running().url + /\/assets\/colors\/[^"]+/.exec(text)?.[0])
     expect(sheet.headers.get('content-type')).to.match(/^text\/css/)
     expect(sheet.headers.get('cache-control')).to.include('immutable')
     const css = await sheet.text()
+    const wrong = ['colors-own-own-0123456789.css', 'colors-8a1c4a-102030-0123456789.css', 'x']
+    for (const file of wrong)
+      expect((await fetch(`${running().url}/assets/colors/${file}`)).status, file).to.equal(404)
     // The page has one stylesheet: that of the service, with the site's colors added.
     expect(text.match(/<link rel="stylesheet"/g)).to.have.length(1)
     expect(Buffer.byteLength(text + css)).to.be.below(40_000)
-    expect(css)
-      .to.include(String(stylesheet.content))
-      .and.include(':root { --accent: #8a1c4a; --accent-over: #681538; --on-accent: #ffffff;')
-      .and.include('--ground: #102030; --on-ground: #ffffff;')
-      .and.include(`(prefers-color-scheme: dark) { :root { --accent: ${brighter('#8a1c4a')};`)
+    const light = ':root { --accent: #8a1c4a; --accent-over: #681538; --on-accent: #ffffff;'
+    const dark = `(prefers-color-scheme: dark) { :root { --accent: ${brighter('#8a1c4a')};`
+    const ground = '--ground: #102030; --on-ground: #ffffff;'
+    expectText(css, String(stylesheet.content), light, ground, dark)
 
-    expect((await signInPage({ ...asClaude, scope: 'openid' })).text)
+    const { text: another } = await signInPage({ ...asClaude, scope: 'openid' })
+    expect(another)
       .to.include('Sign in')
       .and.not.match(/Northlight|colors-|class="words"/)
   })
@@ -91,7 +93,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     expect(operators.text).not.to.include('/assets/logos/')
   })
 
-  it('serves its logo publicly with an immutable cache, and no other file of the site', async () => {
+  it('serves its logo publicly, to GET and HEAD, with an immutable cache, and no other file of the site', async () => {
     const { logoPath } = await value('{ appearance { logoPath } }')
     const shown = await fetch(running().url + logoPath)
     expect(Buffer.from(await shown.arrayBuffer()).equals(png)).to.equal(true)
@@ -102,8 +104,8 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
       'content-security-policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
     })
     const head = await fetch(running().url + logoPath, { method: 'HEAD' })
-    expect(head.status).to.equal(200)
-    expect(head.headers.get('content-length')).to.equal(String(png.length))
+    const seen = [head.status, head.headers.get('content-length')]
+    expect(seen).to.deep.equal([200, String(png.length)])
     for (const { id, sha256 } of (await value('{ files { nodes { id sha256 } } }')).nodes) {
       if (id === logo().id) continue
       const address = logoPath.replace(/[0-9a-f]{64}$/, sha256)
@@ -111,10 +113,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     }
     const removal = `mutation { deleteFile(id: "${logo().id}") { deletedId } }`
     expect(await refused(removal)).to.equal('CONFLICT')
-  })
-
-  it('answers HEAD like GET at a host that lacks the file of the logo', async () => {
-    const { logoPath } = await value('{ appearance { logoPath } }')
+    // This host lacks the file of the logo.
     const folder = join(running().config.dataDir, 'files')
     renameSync(folder, `${folder}-elsewhere`)
     for (const method of ['GET', 'HEAD']) {
@@ -122,12 +121,6 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
       expect([status, headers.get('cache-control')], method).to.deep.equal([404, 'no-store'])
     }
     renameSync(`${folder}-elsewhere`, folder)
-  })
-
-  it('has a stylesheet for its own colors only', async () => {
-    const files = ['colors-own-own-0123456789.css', 'colors-8a1c4a-102030-0123456789.css', 'x']
-    for (const file of files)
-      expect((await fetch(`${running().url}/assets/colors/${file}`)).status).to.equal(404)
   })
 
   it('audits changes only', async () => {
@@ -155,9 +148,8 @@ describe('the contrast of two colors (WCAG 2.2)', () => {
     const dark = /scheme: dark\)[^}]*/.exec(String(stylesheet.content))?.[0] ?? ''
     const grounds = matchesIn(dark, /--(?:card|page|warn|bad|good): (#\w+)/g)
     const parts = ['00', '33', '66', '99', 'cc', 'ff']
-    const colors = parts.flatMap((red) =>
-      parts.flatMap((green) => parts.map((blue) => `#${red}${green}${blue}`)),
-    )
+    const pairs = parts.flatMap((red) => parts.map((green) => `#${red}${green}`))
+    const colors = pairs.flatMap((pair) => parts.map((blue) => pair + blue))
     for (const color of colors) {
       const accent = brighter(color)
       for (const ground of [...grounds, textColorOn(accent)])

@@ -1,5 +1,6 @@
 import { mutationOf, operatorSite } from './support/admin-api.ts'
 import { forEachDatabase } from './support/storages.ts'
+import type { Json } from './support/wire.ts'
 
 const lists = [
   ...['students', 'students(courseId: "crs_reading_light")', 'students(search: "s")', 'members'],
@@ -132,21 +133,17 @@ forEachDatabase('people and orders of the Admin API', (start) => {
       expect(enrolments).to.have.length(enrolmentCount)
     const input = { id: 'per_lena', roles: ['LECTURER', 'STUDENT'] }
     await run(mutationOf('setMemberRoles'), { input })
-    const { memberSince, roles } = await value(
-      '{ member(id: "per_lena") { memberSince roles { role since } } }',
-    )
-    expect(memberSince).to.equal(roles[0].since)
-    expect(roles.map(({ role }: { role: string }) => role)).to.deep.equal(input.roles)
+    const lena = await value('{ member(id: "per_lena") { memberSince roles { role since } } }')
+    expect(lena.memberSince).to.equal(lena.roles[0].since)
+    expect(lena.roles.map(({ role }: Json) => role)).to.deep.equal(input.roles)
     const students = await value('{ members(role: STUDENT) { nodes { id } } }')
     expect(students.nodes[0]).to.deep.equal({ id: 'per_lena' })
   })
 
   it('gives each lecturer with their courses, and each course with its lecturers by name', async () => {
     const { nodes } = await value('{ lecturers { nodes { id courses { id } } } }')
-    expect(nodes).to.have.length(1)
-    const [lena] = nodes
-    expect(lena.id).to.equal('per_lena')
-    expect(lena.courses.map(({ id }: { id: string }) => id)).to.have.members([
+    expect(nodes.map(({ id }: Json) => id)).to.deep.equal(['per_lena'])
+    expect(nodes[0].courses.map(({ id }: Json) => id)).to.have.members([
       ...['crs_reading_light', 'crs_portrait', 'crs_street', 'crs_short_film', 'crs_color'],
     ])
     const { lecturers } = await value('{ course(id: "crs_street") { lecturers { id name } } }')
@@ -186,7 +183,7 @@ forEachDatabase('people and orders of the Admin API', (start) => {
     const { number, refundedAt } = await value('{ order(id: "ord_noor_2") { number refundedAt } }')
     expect([number, typeof refundedAt]).to.deep.equal(['NL-1301', 'string'])
     await run('mutation { removeMember(id: "per_theo") { deletedId } }')
-    const of = await value('{ order(number: "NL-1001") { buyer { name } } }')
-    expect(of.buyer.name).to.equal('Theo Brandt')
+    const orphaned = await value('{ order(number: "NL-1001") { buyer { name } } }')
+    expect(orphaned).to.deep.equal({ buyer: { name: 'Theo Brandt' } })
   })
 })

@@ -10,12 +10,10 @@ describe('the Admin API: work that reads all of a site', () => {
       await setImmediate()
       done.push(`${name} ends`)
     }
-    const others = (async () => {
-      for (let turn = 0; turn < 3; turn += 1) {
-        await setImmediate()
-        done.push('other work')
-      }
-    })()
+    const others = Array.fromAsync([1, 2, 3], async () => {
+      await setImmediate()
+      done.push('other work')
+    })
     await Promise.all([
       runInTurn('one', work('first')),
       runInTurn('one', work('second')),

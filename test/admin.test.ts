@@ -10,18 +10,11 @@ import {
   startService,
   startWith,
 } from './support/gatehouse.ts'
-import {
-  hiddenField,
-  linkOf,
-  makePagePerson,
-  matchesIn,
-  type Seen,
-  textOf,
-} from './support/page-person.ts'
+import { hiddenField, linkOf, makePagePerson, matchesIn, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
-import { expectAnswer } from './support/wire.ts'
+import { expectAnswer, expectText } from './support/wire.ts'
 
 const applications = '/admin/northlight/applications'
 const publicEntry = {
@@ -37,8 +30,6 @@ const confidentialEntry = {
   scope: 'account:read',
 }
 
-const northlight = 'sit_northlight'
-
 describe('/admin', () => {
   const service = sharedService({ policy: flushingSoon })
   const operator = makePagePerson(() => service().url, olivia)
@@ -48,53 +39,48 @@ describe('/admin', () => {
     return { ...page, clientId: textOf(page, 'client-id'), secret: textOf(page, 'new-secret') }
   }
 
-  describe('is for the operators of the site', () => {
-    it('refuses forms of an operator of another site', async () => {
-      const person = makePagePerson(service().url, marco)
-      const csrf = await person.csrf()
-      const notes = `${applications}/northlight-notes`
-      const ofNotes = ['delete', 'disable', 'people/end-all'].map((form) => `${notes}/${form}`)
-      for (const path of [...ofNotes, '/admin/northlight/beta/off', applications])
-        expect((await person.post(path, { csrf })).status).to.equal(403)
-      expect((await operator.visit(notes)).text).not.to.include('tag')
-    })
+  // [class tenant; threat 16]
+  it('answers 404 for an unknown site or application, and one of another site on every page and form, and 403 to the forms of an operator of another site', async () => {
+    const unknown = await operator.visit('/admin/nowhere')
+    expectAnswer(unknown, 404, '<a id="admin" class="button second" href="/admin">')
+    for (const id of ['nothing', 'demo-resource-server'])
+      expect((await operator.visit(`${applications}/${id}`)).status, id).to.equal(404)
+    const person = makePagePerson(service().url, amir)
+    const foreign = '/admin/open-kitchen/applications/northlight-notes'
+    for (const page of ['', '/edit', '/people', '/refusals', '/disable', '/delete'])
+      expect((await person.visit(foreign + page)).status, page).to.equal(404)
+    const csrf = await person.csrf()
+    for (const form of ['edit', 'delete', 'disable', 'enable', 'secrets', 'people/end-all'])
+      expect((await person.post(`${foreign}/${form}`, { csrf })).status, form).to.equal(404)
 
-    // [class tenant; threat 16]
-    it('answers 404 for an unknown site or application, and one of another site on every page and form', async () => {
-      const unknown = await operator.visit('/admin/nowhere')
-      expectAnswer(unknown, 404, '<a id="admin" class="button second" href="/admin">')
-      for (const id of ['nothing', 'demo-resource-server'])
-        expect((await operator.visit(`${applications}/${id}`)).status, id).to.equal(404)
-      const person = makePagePerson(service().url, amir)
-      const foreign = '/admin/open-kitchen/applications/northlight-notes'
-      for (const page of ['', '/edit', '/people', '/refusals', '/disable', '/delete'])
-        expect((await person.visit(foreign + page)).status, page).to.equal(404)
-      const csrf = await person.csrf()
-      for (const form of ['edit', 'delete', 'disable', 'enable', 'secrets', 'people/end-all'])
-        expect((await person.post(`${foreign}/${form}`, { csrf })).status, form).to.equal(404)
-    })
+    const stranger = makePagePerson(service().url, marco)
+    const theirs = { csrf: await stranger.csrf() }
+    const notes = `${applications}/northlight-notes`
+    const ofNotes = ['delete', 'disable', 'people/end-all'].map((form) => `${notes}/${form}`)
+    for (const path of [...ofNotes, '/admin/northlight/beta/off', applications])
+      expect((await stranger.post(path, theirs)).status, path).to.equal(403)
+    expect((await operator.visit(notes)).text).not.to.include('tag')
+  })
 
-    it('asks an operator of several sites which one, and sends others to theirs', async () => {
-      const choice = await makePagePerson(service().url, amir).visit('/admin')
-      expect(choice.text).to.include('/admin/northlight"').and.include('/admin/open-kitchen"')
-      expect((await operator.visit('/admin')).path).to.equal('/admin/northlight')
-      expect((await makePagePerson(service().url, sam).visit('/admin')).status).to.equal(403)
-    })
+  it('asks an operator of several sites which one, and sends others to theirs', async () => {
+    const choice = await makePagePerson(service().url, amir).visit('/admin')
+    expectText(choice.text, '/admin/northlight"', '/admin/open-kitchen"')
+    expect((await operator.visit('/admin')).path).to.equal('/admin/northlight')
+    expect((await makePagePerson(service().url, sam).visit('/admin')).status).to.equal(403)
+  })
 
-    it('finds a site by its id where its slug is a path of the service', async () => {
-      await using old = await startService()
-      await change(old.kysely, 'site', { id: northlight }, { slug: 'api' })
-      const person = makePagePerson(old.url, olivia)
-      const home = await person.visit('/admin')
-      expect([home.status, home.path]).to.deep.equal([200, `/admin/${northlight}`])
-      expect(home.text).to.include(`href="/admin/${northlight}/audit"`)
-      expect(home.text).to.not.include('"/admin/api')
-      expect((await person.visit(`/admin/${northlight}/audit`)).status).to.equal(200)
-      expect((await person.visit('/account')).text).to.include(`href="/admin/${northlight}"`)
-      expect((await person.visit('/admin/api')).status).to.equal(404)
-      const stranger = makePagePerson(old.url, marco)
-      expect((await stranger.visit(`/admin/${northlight}`)).status).to.equal(403)
-    })
+  it('finds a site by its id where its slug is a path of the service', async () => {
+    await using old = await startService()
+    await change(old.kysely, 'site', { id: 'sit_northlight' }, { slug: 'api' })
+    const person = makePagePerson(old.url, olivia)
+    const home = await person.visit('/admin')
+    const path = '/admin/sit_northlight'
+    expect(home).to.include({ status: 200, path })
+    expect(home.text).to.include(`href="${path}/audit"`).and.not.include('"/admin/api')
+    expect((await person.visit(`${path}/audit`)).status).to.equal(200)
+    expect((await person.visit('/account')).text).to.include(`href="${path}"`)
+    expect((await person.visit('/admin/api')).status).to.equal(404)
+    expect((await makePagePerson(old.url, marco).visit(path)).status).to.equal(403)
   })
 
   // [What the service does 9]
@@ -115,7 +101,8 @@ describe('/admin', () => {
 
   // [RFC 6749 §3.1.2.1; RFC 6749 §3.1.2; RFC 9700 §2.6; RFC 8252 §7.1; RFC 8252 §8.4; 9]
   it('shows the problem of each field of a new application, keeps the input, and saves nothing', async () => {
-    const before = await operator.visit(applications)
+    const countRows = async () => (await operator.visit(applications)).text.split('<tr>').length
+    const before = await countRows()
     for (const [typed, field, words] of wrongEntries) {
       const page = await create({ ...publicEntry, ...typed })
       expect(page.status, words).to.equal(422)
@@ -123,8 +110,7 @@ describe('/admin', () => {
       expect(problem?.replaceAll(/<[^>]*>/g, ''), words).to.include(words)
       if (!('name' in typed)) expect(page.text).to.include('value="Study Planner"')
     }
-    const count = ({ text }: Seen) => text.split('<tr>').length
-    expect(count(await operator.visit(applications))).to.equal(count(before))
+    expect(await countRows()).to.equal(before)
   })
 
   it('shows each secret of an application once, and admits two at most, which both work until one is removed or expires', async () => {
@@ -133,23 +119,20 @@ describe('/admin', () => {
     const imported = { id: 'sec_ended', client_id: clientId, digest: 'd', hint: 'gone' }
     await insert(service().kysely, 'client_secret', { ...imported, created_at: 0, expires_at: 1 })
     const again = await operator.visit(path)
-    expect(again.text).to.include(first.slice(-4)).and.include('id="add-secret"')
+    expectText(again.text, first.slice(-4), 'id="add-secret"')
     for (const hidden of ['new-secret', first, '<code>gone</code>'])
       expect(again.text).not.to.include(hidden)
 
     const csrf = hiddenField(again.text)
     const action = `${applications}/${clientId}/secrets`
     const answers = await Promise.all([0, 1, 2].map(() => operator.post(action, { csrf })))
-    const [second = '', ...others] = answers
-      .map((each) => textOf(each, 'new-secret'))
-      .filter(Boolean)
-    expect(others).to.deep.equal([])
-    const errors = async () => {
-      const client = { client_id: clientId, redirect_uri: confidentialEntry.redirect_uris }
-      const errorOf = async (client_secret: string) =>
-        (await exchange(service().url, 'none', { ...client, client_secret })).body.error
-      return await Promise.all([first, second].map(errorOf))
-    }
+    const secrets = answers.map((each) => textOf(each, 'new-secret')).filter(Boolean)
+    expect(secrets).to.have.length(1)
+    const client = { client_id: clientId, redirect_uri: confidentialEntry.redirect_uris }
+    const errors = async () =>
+      await Array.fromAsync([first, ...secrets], async (client_secret) => {
+        return (await exchange(service().url, 'none', { ...client, client_secret })).body.error
+      })
     const known = 'invalid_grant'
     expect(await errors()).to.deep.equal([known, known])
     const two = await operator.visit(path)
@@ -175,8 +158,7 @@ describe('/admin', () => {
       expect(tokens.scope).to.equal(scope)
     }
     const people = await operator.visit(`${applications}/${clientId}/people`)
-    const names = ['Sam Student', 'Noor van Dijk', 'Amir Haddad']
-    for (const name of names) expect(people.text).to.include(name)
+    expectText(people.text, 'Sam Student', 'Noor van Dijk', 'Amir Haddad')
     const ended = await operator.submit(`${people.path}/per_sam/end`)
     expect(ended.text).to.include('The access was ended.')
     const all = await operator.visit(linkOf(people, 'remove-all'))
@@ -223,7 +205,7 @@ describe('/admin', () => {
     await operator.send(edit, edit.path, changed)
     const { text } = await operator.visit('/admin/northlight/audit')
     const entry = text.split('<tr><th scope="row">')[1] ?? ''
-    expect(entry).to.include('Olivia Hartmann').and.include('changed the application')
+    expectText(entry, 'Olivia Hartmann', 'changed the application')
     expect(entry).to.match(/<del><bdi>Audited<.*<bdi>Renamed<.*<del><bdi>account:read.*none</s)
     expect(entry).to.not.include('redirectUris')
     expect(text).not.to.include(page.secret)
@@ -246,37 +228,38 @@ describe('/admin', () => {
       ...{ client_origin: 'document', site_id: 'sit_northlight', allowed: '{}' },
       ...{ granted_at: 1, expires_at: 1 },
     })
-    const home = async () => (await person.visit('/admin/northlight')).text
-    expect(await home()).to.include('1 connected app is not reviewed')
-    const list = '/admin/northlight/self-declared-clients'
-    expect((await person.visit(list)).text).to.match(/Planner.*not reviewed/s)
+    const textOfPage = async (path: string) => (await person.visit(path)).text
+    const home = '/admin/northlight'
+    const list = `${home}/self-declared-clients`
+    const query = `client=${encodeURIComponent(client)}`
+    expect(await textOfPage(home)).to.include('1 connected app is not reviewed')
+    expect(await textOfPage(list)).to.match(/Planner.*not reviewed/s)
     for (const review of ['approved', 'blocked']) {
-      const asked = `${list}/${review}?client=${encodeURIComponent(client)}`
-      expect((await person.submit(asked, {}, `${list}/${review}`)).text).to.include(`was ${review}`)
+      const done = await person.submit(`${list}/${review}?${query}`, {}, `${list}/${review}`)
+      expect(done.text).to.include(`was ${review}`)
     }
-    expect(await home()).not.to.include('not reviewed')
+    expect(await textOfPage(home)).not.to.include('not reviewed')
     // A decision applies only to the version of the document that the page showed.
     const address = `${list}/approved`
-    const open = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
+    const open = await person.visit(`${address}?${query}`)
     expect(open.text).to.match(/Approve.*Planner.*planner\.example\/callback/s)
     expect(open.text).not.to.include('name="for"')
     const impostor = JSON.stringify({ ...document, name: 'Impostor' })
     await change(own.kysely, 'document_client', {}, { document: impostor, fingerprint: 'g' })
     const again = await person.send(open, address)
-    expect(again.status).to.equal(409)
-    expect(again.text).to.match(/Impostor.*Nothing was decided/s)
-    expect((await person.visit(list)).text).to.match(/Impostor.*blocked/s)
+    expectAnswer(again, 409, /Impostor.*Nothing was decided/s)
+    expect(await textOfPage(list)).to.match(/Impostor.*blocked/s)
     const forged = { for: 'all', fingerprint: 'g' }
     expect((await person.send(open, address, forged)).status).to.equal(403)
     expect((await person.send(again, address)).text).to.include('was approved')
-    expect((await person.visit(list)).text).to.match(/Impostor.*approved.*for this school/s)
+    expect(await textOfPage(list)).to.match(/Impostor.*approved.*for this school/s)
     await insert(own.kysely, 'platform_reviewer', { person_id: 'per_olivia', granted_at: 1 })
     expect((await person.send(open, address, { for: 'all' })).status).to.equal(409)
-    const forAll = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
+    const forAll = await person.visit(`${address}?${query}`)
     expect(forAll.text).to.include('Every school')
-    expect((await person.send(forAll, address, { for: 'all' })).text).to.match(/for every school/)
-    const audit = await person.visit('/admin/northlight/audit')
-    expect(audit.text).to.match(/Olivia Hartmann.*approved.*planner\.example.*every site.*blocked/s)
+    expect((await person.send(forAll, address, { for: 'all' })).text).to.include('for every school')
+    const approval = /Olivia Hartmann.*approved.*planner\.example.*every site.*blocked/s
+    expect(await textOfPage(`${home}/audit`)).to.match(approval)
     const student = makePagePerson(own.url, sam)
     const sent = { csrf: await student.csrf(), client }
     expect((await student.post(address, sent)).status).to.equal(403)
