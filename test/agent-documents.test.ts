@@ -4,15 +4,15 @@ import { pages, paths } from '../src/platform/http/paths.ts'
 import { facts } from './support/facts.ts'
 import { operatorToken, send, toolScopes } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
+import { matchesIn } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
-import type { Json } from './support/wire.ts'
+import { answerOf, expectText, type Json } from './support/wire.ts'
 
 const GUIDE_BYTES_MAX = 4096
 
 describe('documents for agents', () => {
   const running = sharedService()
-  const get = async (path: string) => await fetch(running().url + path)
-  const getJson = async (path: string): Promise<Json> => await (await get(path)).json()
+  const get = async (path: string) => await answerOf(await fetch(running().url + path))
   const initialize = async (path: string = paths.mcp, token?: string) => {
     const clientInfo = { name: 'test', version: '1.0.0' }
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
@@ -20,14 +20,13 @@ describe('documents for agents', () => {
   }
 
   it('include llms.txt with a heading, a summary, and working links', async () => {
-    const response = await get(paths.llmsTxt)
-    expect(response.headers.get('content-type')).to.equal('text/plain; charset=utf-8')
-    expect(response.headers.get('access-control-allow-origin')).to.equal('*')
-    const text = await response.text()
+    const { headers, text } = await get(paths.llmsTxt)
+    expect(headers.get('content-type')).to.equal('text/plain; charset=utf-8')
+    expect(headers.get('access-control-allow-origin')).to.equal('*')
     expect(text).to.match(/^# .+\n\n> /)
-    const links = [...text.matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gm)].map(([, link = '']) => link)
+    const links = matchesIn(text, /^- \[[^\]]+\]\(([^)]+)\): \S/gm)
     expect(links).to.have.length.greaterThan(8)
-    for (const { path } of toolAddresses) expect(links).to.include(running().url + path)
+    expect(links).to.include.members(toolAddresses.map(({ path }) => running().url + path))
     for (const link of links) {
       // This page is for people. test/connect.test.ts tests it.
       if (link === running().url + pages.connectHome) continue
@@ -35,12 +34,13 @@ describe('documents for agents', () => {
     }
   })
 
-  it('include a catalogue with a server card for each address of the tools', async () => {
-    const catalog = await get(paths.aiCatalog)
-    expect(catalog.headers.get('content-type')).to.equal('application/ai-catalog+json')
-    const { specVersion, entries }: Json = await catalog.json()
+  it('include a catalogue with a server card for each address of the tools, which agrees with the server and has icons of this origin', async () => {
+    const { headers, body } = await get(paths.aiCatalog)
+    expect(headers.get('content-type')).to.equal('application/ai-catalog+json')
+    const { specVersion, entries } = body
     expect(specVersion).to.equal('1.0')
-    const served: string[] = []
+    const cards = toolAddresses.map(({ path }) => `${running().url}${path}/server-card`)
+    expect(entries.map(({ url }: Json) => url)).to.deep.equal(cards)
     for (const entry of entries) {
       expect(entry.identifier).to.match(/^urn:air:[a-z0-9.-]+:mcp:[a-z-]+$/)
       const response = await fetch(entry.url, { headers: { accept: entry.type } })
@@ -49,14 +49,9 @@ describe('documents for agents', () => {
       expect(name).to.match(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/)
       expect(description).to.have.length.within(1, 100)
       expect(entry.url).to.equal(`${remotes[0].url}/server-card`)
-      served.push(remotes[0].url)
     }
-    expect(served).to.deep.equal(toolAddresses.map(({ path }) => running().url + path))
-    expect(await getJson(paths.serverCardEarlier)).to.deep.equal(await getJson(paths.serverCard))
-  })
-
-  it('include a card that agrees with the server, with icons of this origin', async () => {
-    const card = await getJson(paths.serverCard)
+    const { body: card } = await get(paths.serverCard)
+    expect((await get(paths.serverCardEarlier)).body).to.deep.equal(card)
     const { serverInfo, protocolVersion } = await initialize()
     expect(card).to.include({ version: serverInfo.version, title: serverInfo.title })
     expect(card.icons).to.deep.include(serverInfo.icons[0])
@@ -76,9 +71,8 @@ describe('documents for agents', () => {
     const integrations = names.map((name) => ({ client_name: name, other_names: [] }))
     const guide = authGuide({ ...facts, baseUrl, integrations })
     expect(Buffer.byteLength(guide)).to.be.within(1000, GUIDE_BYTES_MAX)
-    expect(guide)
-      .to.include(`${baseUrl}${paths.authMd}`)
-      .and.to.not.match(/\{\{|undefined/)
+    expect(guide).to.include(baseUrl + paths.authMd)
+    expect(guide).to.not.match(/\{\{|undefined/)
   })
 
   it('and the lists of tools are small', async () => {
@@ -99,7 +93,7 @@ describe('documents for agents', () => {
     const instructions = async (path: string, token?: string): Promise<string> =>
       (await initialize(path, token)).instructions
     const anonymous = await instructions(paths.mcp)
-    expect(anonymous).to.include(`${running().url}${paths.mcpMember}`).and.to.include('list_sites')
+    expectText(anonymous, `${running().url}${paths.mcpMember}`, 'list_sites')
     const member = await memberToken(running().url)
     const asMember = await instructions(paths.mcpMember, member)
     expect(asMember).to.include('list_enrolled_courses').and.to.not.include('sign_in')

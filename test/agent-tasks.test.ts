@@ -1,10 +1,6 @@
-import {
-  type OAuthClientProvider,
-  UnauthorizedError,
-} from '@modelcontextprotocol/sdk/client/auth.js'
+import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 
 import { readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { pathForChanges } from '../src/platform/http/paths.ts'
@@ -28,11 +24,11 @@ describe('the tasks of an agent that knows only what each answer says', () => {
     const address = new URL(url + pathForChanges(['courses', 'curriculum', 'students']))
     const redirectUri = 'http://127.0.0.1:9/callback'
     const { asked, provider, callback } = sdkProvider({ redirectUri }, olivia)
-    const authProvider = provider as unknown as OAuthClientProvider
-    const open = () => new StreamableHTTPClientTransport(address, { authProvider })
+    const open = () =>
+      new StreamableHTTPClientTransport(address, { authProvider: provider as never })
     const connect = async (transport = open()) => {
       const client = new Client({ name: 'an SDK v1 host', version: '1.0.0' })
-      await client.connect(transport as Transport)
+      await client.connect(transport as never)
       return client
     }
     const first = open()
@@ -98,9 +94,7 @@ describe('the tasks of an agent that knows only what each answer says', () => {
       expect(purchases[kind].nodes, kind).to.not.be.empty
     const soon = { access: 'ACTIVE', sort: 'EXPIRE_DATE', first: 1 }
     const { nodes } = await call('list_enrolled_courses', soon)
-    const ends = purchases.enrolledCourses.nodes.map(
-      ({ expireDate }: Record<string, string>) => expireDate,
-    )
+    const ends = purchases.enrolledCourses.nodes.map(({ expireDate }: Json) => expireDate)
     expect(ends).to.include(nodes[0].expireDate)
     const unread = await call('list_notifications', { unreadOnly: true })
     await call('mark_notification_read', { id: unread.nodes[0].id })
@@ -115,11 +109,9 @@ forEachDatabase('an operator’s assistant', (start) => {
     await using running = await start()
     const areas = ['courses', 'curriculum', 'students', 'posts'] as const
     const scopes = areas.flatMap((area) => [writeScope(area), readScope(area)])
-    const callAs =
-      (token: string) =>
-      async (name: string, values: Record<string, unknown> = {}) =>
-        await readTool(running.url, name, { token, values })
-    const call = callAs(await operatorToken(running.url, scopes.join(' ')))
+    const token = await operatorToken(running.url, scopes.join(' '))
+    const call = async (name: string, values: Record<string, unknown>) =>
+      await readTool(running.url, name, { token, values })
 
     const course = { slug: 'fog', title: 'Photographing Fog', summary: 'Three grey mornings.' }
     const { id: courseId } = await call('create_course', course)
@@ -142,23 +134,21 @@ forEachDatabase('an operator’s assistant', (start) => {
     expect(lectures.map(({ title }: Json) => title)).to.deep.equal(titles)
 
     const found = await call('list_site_students', { search: 'sam@' })
-    const [{ id: personId }] = found.nodes
-    await call('enrol_student', { personId, courseId, hasLifetimeAccess: true })
+    const wish = { personId: found.nodes[0].id, courseId, hasLifetimeAccess: true }
+    await call('enrol_student', wish)
     const news = { title: 'A new course: fog', body: 'Bring gloves.' }
     const { id: postId } = await call('create_post', news)
     await call('publish_post', { id: postId })
 
-    const callAsMember = callAs(await memberToken(running.url))
-    const courses = await callAsMember('list_enrolled_courses', { first: 1 })
-    expect(courses.nodes[0]).to.include({ slug: 'fog', hasLifetimeAccess: true })
-    const inbox = await callAsMember('list_notifications', { first: 1 })
-    expect(inbox.nodes[0]).to.include({ ...news, readAt: null })
+    const asMember = { token: await memberToken(running.url), values: { first: 1 } }
+    const newest = async (list: string) => (await readTool(running.url, list, asMember)).nodes[0]
+    const enrolled = await newest('list_enrolled_courses')
+    expect(enrolled).to.include({ slug: 'fog', hasLifetimeAccess: true })
+    expect(await newest('list_notifications')).to.include({ ...news, readAt: null })
 
-    await call('end_enrolment', { id: courses.nodes[0].id })
-    const [ended] = (await callAsMember('list_enrolled_courses', { first: 1 })).nodes
-    expect(ended.hasLifetimeAccess).to.equal(false)
+    await call('end_enrolment', { id: enrolled.id })
+    expect(await newest('list_enrolled_courses')).to.include({ hasLifetimeAccess: false })
     await call('delete_post', { id: postId })
-    const after = await callAsMember('list_notifications', { first: 1 })
-    expect(after.nodes[0]).to.not.include({ title: news.title })
+    expect(await newest('list_notifications')).to.not.include({ title: news.title })
   })
 })

@@ -5,13 +5,13 @@ import { fieldsOfInput } from '../src/api/graphql/schema.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { demandApproval, needsApproval } from '../src/school/changes/approvals.ts'
 import { insert, rowOf, change as setBack } from './support/database.ts'
-import { pdf, sendFile } from './support/files.ts'
+import { pdf, type Sending, sendFile } from './support/files.ts'
 import { amir, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { operatorToken, problemOf, readTool } from './support/mcp.ts'
 import { hiddenField, makePagePerson, matchesIn } from './support/page-person.ts'
 import { fresh } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
-import { postJson } from './support/wire.ts'
+import { bearer, expectAnswer, expectText, postForm, postJson, refusalOf } from './support/wire.ts'
 
 const scope = 'courses:read courses:write curriculum:read curriculum:write'
 const linked = '/admin/sit_northlight/approvals'
@@ -71,23 +71,18 @@ forEachDatabase('approvals of changes', (start) => {
     (await rowOf(begun().kysely, 'course', { id: begun().id })).published_at
 
   it('publishes only after the person approved, once, and audits both', async () => {
-    expect(await refused())
-      .to.include(`${begun().url}${linked}?client=loopback_`)
-      .and.include('ten minutes')
+    expectText(await refused(), `${begun().url}${linked}?client=loopback_`, 'ten minutes')
     expect(await publishedAt()).to.equal(null)
     await refused()
     const text = await decide('approve')
-    expect(text)
-      .to.include('Publish the course')
-      .and.include(draft.title)
-      .and.include('Operator tools')
+    expectText(text, 'Publish the course', draft.title, 'Operator tools')
     expect(text.match(/name="change"/g)).to.have.length(1)
     await change('publish_course')
     expect(await publishedAt()).to.not.equal(null)
     // The approval was for one request, so a repetition needs another approval.
     await refused()
     const event = await rowOf(begun().kysely, 'audit_event', { action: 'change.approve' })
-    expect([event.actor_person_id, event.site_id]).to.deep.equal(['per_olivia', 'sit_northlight'])
+    expect(event).to.include({ actor_person_id: 'per_olivia', site_id: 'sit_northlight' })
   })
 
   it('covers these arguments only, for ten minutes, and nothing that was rejected', async () => {
@@ -113,29 +108,30 @@ forEachDatabase('approvals of changes', (start) => {
     }
   })
 
-  it('lets an owner choose which changes need one', async () => {
+  it('lets an owner choose which changes need one; at most 50 wait for one client, also after parallel requests', async () => {
     await setPolicy('every')
-    expect(await refused('update_course', { title: 'Fog' })).to.include(linked)
+    const titles = Array.from({ length: 60 }, (_, number) => `Fog ${number}`)
+    const problems = await Promise.all(titles.map((title) => refused('update_course', { title })))
+    for (const problem of problems) expect(problem).to.include(linked)
+    const limited = problems.filter((problem) => problem.includes('pending or approved'))
+    expect(limited).to.have.length(10)
     await setPolicy('never')
     for (const name of ['publish', 'archive', 'restore']) await change(`${name}_course`)
   })
 
   it('of an announcement cover its content, which the page shows [472]', async () => {
     const { url, kysely } = begun()
-    const sender = await operatorToken(url, 'posts:read posts:write')
+    const token = await operatorToken(url, 'posts:read posts:write')
     const values = { topic: 'announcements', title: 'Fog is back', body: 'Bring a tripod.' }
-    const { id } = await readTool(url, 'create_post', { token: sender, values })
-    const publish = async () => await refused('publish_post', { id }, sender)
+    const { id } = await readTool(url, 'create_post', { token, values })
     const sentAt = async () => (await rowOf(kysely, 'post', { id })).published_at
-    await publish()
-    expect(await decide('approve'))
-      .to.include(values.title)
-      .and.include(values.body)
-    await readTool(url, 'update_post', { token: sender, values: { id, body: 'Pay me.' } })
-    expect(await publish()).to.include(linked)
+    await refused('publish_post', { id }, token)
+    expectText(await decide('approve'), values.title, values.body)
+    await readTool(url, 'update_post', { token, values: { id, body: 'Pay me.' } })
+    expect(await refused('publish_post', { id }, token)).to.include(linked)
     expect(await sentAt()).to.equal(null)
     expect(await decide('approve')).to.include('Pay me.')
-    await readTool(url, 'publish_post', { token: sender, values: { id } })
+    await readTool(url, 'publish_post', { token, values: { id } })
     expect(await sentAt()).to.not.equal(null)
   })
 
@@ -149,52 +145,46 @@ forEachDatabase('approvals of changes', (start) => {
     await refused()
     expect(await publishedAt()).to.equal(null)
     const late = await person.submit(page, { change: id, decision: 'approve' })
-    expect(late.text).to.include('Nothing was decided').and.include('role="alert"')
+    expectText(late.text, 'Nothing was decided', 'role="alert"')
   })
 
-  it('are needed to restore an item and to move the end of an enrolment [474]', async () => {
-    const token = await operatorToken(begun().url, 'courses:write students:write')
+  it('are needed to restore an item and to move the end of an enrolment [474], but not to change an object that does not exist', async () => {
+    const token = await operatorToken(begun().url, 'courses:write students:write posts:write')
     const { id } = await rowOf(begun().kysely, 'course_purchase', { course_id: 'crs_darkroom' })
-    const end = { id, expireDate: '2030-01-01T00:00:00Z' }
-    expect(await refused('restore_course', {}, token)).to.include(linked)
-    expect(await refused('update_enrolment', end, token)).to.include(linked)
-  })
-
-  it('are not asked for a change of an object that does not exist', async () => {
-    for (const id of ['nope', 'crs_slow_bread'])
-      expect(await refused('archive_course', { id })).to.include('there is no course with this id')
-    const token = await operatorToken(begun().url, 'posts:write')
-    const problem = await refused('publish_post', { id: 'nope' }, token)
-    expect(problem).to.include('there is no post with this id')
+    for (const [tool, values, said] of [
+      ['restore_course', {}, linked],
+      ['update_enrolment', { id, expireDate: '2030-01-01T00:00:00Z' }, linked],
+      ['archive_course', { id: 'nope' }, 'there is no course with this id'],
+      ['archive_course', { id: 'crs_slow_bread' }, 'there is no course with this id'],
+      ['publish_post', { id: 'nope' }, 'there is no post with this id'],
+    ] as const) {
+      expect(await refused(tool, values, token), tool).to.include(said)
+    }
   })
 
   it('are asked for every kind of object that a mutation names by its id', async () => {
     const { kysely, service, url, token } = begun()
-    const [site_id, time] = ['sit_northlight', Date.now()]
-    const created = { site_id, created_at: time }
-    await insert(kysely, 'one_time_link', {
-      ...{ id: 'inv', kind: 'invitation', email: sam.login, email_canonical: sam.login },
-      ...{ ...created, expires_at: time },
-    })
+    const [site_id, now] = ['sit_northlight', Date.now()]
+    const created = { site_id, created_at: now }
+    const invited = { kind: 'invitation', email: sam.login, email_canonical: sam.login } as const
+    await insert(kysely, 'one_time_link', { id: 'inv', ...created, ...invited, expires_at: now })
     const endpoint = { url: 'https://hooks.example/', payload: 'thin', sealed_secret: '' } as const
     await insert(kysely, 'webhook_endpoint', { id: 'whe', ...created, ...endpoint })
     const written = { topic: 'announcements', title: 'Fog', body: 'Bring a tripod.' }
-    await insert(kysely, 'post', { id: 'pst', ...created, ...written, updated_at: time })
-    const { id: section } = await readTool(url, 'create_section', {
-      ...{ token, values: { courseId: 'crs_reading_light', title: 'Fog' } },
-    })
-    const { id: registration } = await rowOf(kysely, 'event_registration', {
-      event_id: 'evt_dawn_walk',
-    })
+    await insert(kysely, 'post', { id: 'pst', ...created, ...written, updated_at: now })
+    const values = { courseId: 'crs_reading_light', title: 'Fog' }
+    const section = await readTool(url, 'create_section', { token, values })
+    const registration = await rowOf(kysely, 'event_registration', { event_id: 'evt_dawn_walk' })
     const ids = {
       ...{ Course: 'crs_reading_light', DigitalProduct: 'dig_shot_list', Event: 'evt_dawn_walk' },
-      ...{ Post: 'pst', Section: section, Lecture: 'lec_light_window', Enrolment: 'pur_sam_light' },
-      ...{ Registration: registration, File: 'fil_shot_list', Invitation: 'inv' },
+      ...{ Post: 'pst', Section: section.id, Lecture: 'lec_light_window' },
+      ...{ Registration: registration.id, File: 'fil_shot_list', Invitation: 'inv' },
       ...{ MemberRoles: 'per_noor', Member: 'per_noor', PasswordRecovery: 'per_noor' },
       ...{ WebhookEndpoint: 'whe', WebhookSecret: 'whe', WebhookEvents: 'whe' },
+      Enrolment: 'pur_sam_light',
     }
     const client = { clientId: 'loopback_x', clientOrigin: 'loopback' }
-    const person = { siteId: site_id, personId: 'per_olivia', requestId: 'test', now: time }
+    const caller = { ...client, siteId: site_id, personId: 'per_olivia', requestId: 'test', now }
     const mutations = Object.values(makeAdminSchema().getMutationType()?.getFields() ?? {})
     const named = mutations.filter(({ args }) =>
       args.flatMap(fieldsOfInput).some(({ name }) => name === 'id'),
@@ -204,8 +194,7 @@ forEachDatabase('approvals of changes', (start) => {
       const [, id] = Object.entries(ids).find(([noun]) => operation.endsWith(noun)) ?? []
       expect(id, operation).to.be.a('string')
       const change = { operation, arguments: { id }, isDestructive: true }
-      const { database } = service.stores
-      const asked = demandApproval(database, { ...person, ...client }, change, 'https://id.example')
+      const asked = demandApproval(service.stores.database, caller, change, 'https://id.example')
       expect(await asked.catch(({ code }) => code), operation).to.equal('APPROVAL_REQUIRED')
     }
   })
@@ -214,14 +203,14 @@ forEachDatabase('approvals of changes', (start) => {
     const { url, kysely } = begun()
     const token = await operatorToken(url, 'events:write')
     const values = { eventId: 'evt_dawn_walk', personId: 'per_noor' }
-    const { id } = await readTool(url, 'register_for_event', { token, values })
+    const register = async () => await readTool(url, 'register_for_event', { token, values })
+    const { id } = await register()
     const cancelledAt = async () => (await rowOf(kysely, 'event_registration', { id })).cancelled_at
     await setBack(kysely, 'event_registration', { id }, { cancelled_at: 1 })
-    const restore = async () => await problemOf(url, 'register_for_event', { token, values })
-    expect(await restore()).to.include(linked)
+    expect(await problemOf(url, 'register_for_event', { token, values })).to.include(linked)
     expect(await cancelledAt()).to.equal(1)
     expect(await decide('approve')).to.include('Dawn Walk')
-    await readTool(url, 'register_for_event', { token, values })
+    await register()
     expect(await cancelledAt()).to.equal(null)
     expect(await refused('cancel_registration', { id }, token)).to.include(linked)
     // The page names the person and the event of the registration.
@@ -234,17 +223,8 @@ forEachDatabase('approvals of changes', (start) => {
     await refused('publish_course', { at: '2030-01-01T00:00:00Z' }, token)
     const query = 'mutation { deleteFile(id: "fil_shot_list") { deletedId } }'
     await postJson(url + paths.adminGraphql, { query }, { token })
-    expect(await decide('reject'))
-      .to.include('2030-01-01T00:00:00.000Z')
-      .and.include('<bdi>northlight-twelve-shot-list.pdf</bdi>')
-  })
-
-  it('wait for one client at most 50 times, also after parallel requests', async () => {
-    await setPolicy('every')
-    const titles = Array.from({ length: 60 }, (_, number) => `Fog ${number}`)
-    const problems = await Promise.all(titles.map((title) => refused('update_course', { title })))
-    const limited = problems.filter((problem) => problem.includes('pending or approved'))
-    expect(limited).to.have.length(10)
+    const fileName = '<bdi>northlight-twelve-shot-list.pdf</bdi>'
+    expectText(await decide('reject'), '2030-01-01T00:00:00.000Z', fileName)
   })
 
   it('are refused like their page if the operator loses the role in the meantime', async () => {
@@ -264,9 +244,8 @@ forEachDatabase('approvals of changes', (start) => {
       }
       return transaction
     }
-    const { status, text } = await person.send(shown, page, { change: id, decision: 'approve' })
-    expect(status).to.equal(403)
-    expect(text).to.include('owners and admins')
+    const answer = await person.send(shown, page, { change: id, decision: 'approve' })
+    expectAnswer(answer, 403, 'owners and admins')
     expect((await rowOf(kysely, 'pending_change')).approved_at).to.equal(null)
   })
 
@@ -282,7 +261,7 @@ forEachDatabase('approvals of changes', (start) => {
     const send = async () => await person.submit(page, { change, client, decision: 'approve' })
     // The person signs in again, and returns to the page instead of sending the form.
     const shown = await send()
-    expect(shown.text).to.include(change).and.include('nothing was changed yet')
+    expectText(shown.text, change, 'nothing was changed yet')
     expect(shown.path).to.equal(`${page}?client=${client}&change=${change}&done=repeat`)
     // The other change stays unticked.
     expect(shown.text.match(/ checked/g)).to.have.length(2)
@@ -294,30 +273,26 @@ forEachDatabase('approvals of changes', (start) => {
     const { url, kysely } = begun()
     const token = await operatorToken(url, 'storage:write')
     await setPolicy('every')
-    const send = async () => await sendFile({ url, token, name: 'fog.pdf', bytes: pdf })
-    const { status, text } = await send()
-    expect(status).to.equal(403)
-    expect(text).to.include(linked)
+    const send = async (sending: Partial<Sending> = {}) =>
+      await sendFile({ url, token, name: 'fog.pdf', bytes: pdf, ...sending })
+    expectAnswer(await send(), 403, linked)
     // The service does not wait for the rest of a file without an approval.
     const halting = new ReadableStream({ start: (controller) => controller.enqueue(pdf) })
-    expect((await sendFile({ url, token, name: 'fog.pdf', bytes: halting })).status).to.equal(403)
-    expect((await sendFile({ url, token, name: 'a\0.pdf', bytes: pdf })).status).to.equal(400)
-    expect(await decide('approve'))
-      .to.include('Store a file')
-      .and.include('fog.pdf')
+    expect((await send({ bytes: halting })).status).to.equal(403)
+    expect((await send({ name: 'a\0.pdf' })).status).to.equal(400)
+    expectText(await decide('approve'), 'Store a file', 'fog.pdf')
     // A file that is too large uses up no approval, even if its length is not announced.
     const large = new Blob([pdf, new Uint8Array(100_000)]).stream()
-    const tooLarge = await sendFile({ url, token, name: 'fog.pdf', bytes: large })
-    expect(tooLarge.status).to.equal(413)
+    expect((await send({ bytes: large })).status).to.equal(413)
     expect((await send()).status).to.equal(201)
     expect((await send()).status).to.equal(403)
     const waiting = await rowOf(kysely, 'pending_change')
-    const copies = Array.from({ length: 50 }, (_, at) => ({ id: `pch_${at}`, digest: `${at}` }))
-    const rows = copies.map((copy) => ({ ...waiting, ...copy }))
-    await insert(kysely, 'pending_change', rows)
+    const numbers = Array.from({ length: 50 }, (_, number) => `${number}`)
+    const copies = numbers.map((number) => ({ ...waiting, id: `pch_${number}`, digest: number }))
+    await insert(kysely, 'pending_change', copies)
     const limited = await send()
-    expect([limited.status, limited.body.error]).to.deep.equal([403, 'forbidden'])
-    expect(limited.text).to.include('limit of 50 pending or approved').and.include(linked)
+    expect(refusalOf(limited)).to.equal('403 forbidden')
+    expectText(limited.text, 'limit of 50 pending or approved', linked)
   })
 
   it('cannot be given by another operator, by the client, without the token of the page, or in a frame', async () => {
@@ -330,10 +305,7 @@ forEachDatabase('approvals of changes', (start) => {
     await other.post(page, { ...forged, csrf: hiddenField(seen.text) })
     await person.visit(page)
     expect((await person.post(page, forged)).status).to.equal(403)
-    const asClient = await fetch(url + page, {
-      ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams(forged) },
-      headers: { authorization: `Bearer ${token}` },
-    })
+    const asClient = await postForm(url + page, forged, bearer(token))
     expect(asClient.status).to.be.oneOf([303, 401, 403])
     await refused()
     expect(await publishedAt()).to.equal(null)
@@ -347,9 +319,6 @@ forEachDatabase('approvals of changes', (start) => {
 
   it('reach the person through a host that opens pages', async () => {
     const { url, token, id } = begun()
-    const requestInit = { headers: { authorization: `Bearer ${token}` } }
-    const address = new URL(url + paths.mcpAdmin)
-    const call = { name: 'publish_course', arguments: { id } }
     const client = new Client({ name: 'new', version: '1' }, {
       capabilities: { elicitation: { url: {} } },
       versionNegotiation: { mode: 'auto' },
@@ -360,8 +329,10 @@ forEachDatabase('approvals of changes', (start) => {
       await decide('approve')
       return { action: 'accept' as const }
     })
+    const requestInit = { headers: { authorization: `Bearer ${token}` } }
+    const address = new URL(url + paths.mcpAdmin)
     await client.connect(new StreamableHTTPClientTransport(address, { requestInit }))
-    const done = await client.callTool(call)
+    const done = await client.callTool({ name: 'publish_course', arguments: { id } })
     expect(opened.map((each) => each.split('?')[0])).to.deep.equal([url + linked])
     expect(done.isError ?? false).to.equal(false)
     expect(await publishedAt()).to.not.equal(null)

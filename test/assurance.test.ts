@@ -11,23 +11,19 @@ import { MFA_ACR } from '../src/directory/people/authentication.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { sensitiveOperations } from '../src/directory/scopes/sensitive-operations.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import {
-  type Answers,
-  type HeadlessPerson,
-  makeHeadlessPerson,
-} from '../tools/token/headless-person.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asResourceServer,
   authorizeUrl,
   codeBy,
   introspect,
-  locationOf,
   obtainCode,
   obtainTokens,
   redeem,
   refresh,
 } from './support/client.ts'
-import { change, insert, rowOf, rowsOf } from './support/database.ts'
+import { change, insert, remove as removeRows, rowOf, rowsOf } from './support/database.ts'
+import { sendFile } from './support/files.ts'
 import { amir, marco, notes, olivia, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { callTool, operatorToken, sdkProvider, toolNames } from './support/mcp.ts'
@@ -35,7 +31,7 @@ import { hiddenField, makePagePerson, submitPage, targetOf } from './support/pag
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
 import { addApp, useTwoFactors } from './support/two-factors.ts'
-import { answerOf, basic, bearer, type Fields, get, postJson, send } from './support/wire.ts'
+import { answerOf, basic, bearer, type Fields, get, postJson, refusalOf } from './support/wire.ts'
 
 const PASSWORD = 'urn:gatehouse:password'
 const PROVIDER = 'urn:gatehouse:identity-provider'
@@ -44,10 +40,12 @@ const essential = (acr: object) => ({
   claims: JSON.stringify({ id_token: { acr: { essential: true, ...acr } } }),
 })
 const unmet = 'unmet_authentication_requirements'
+const needed = 'id="two-factors-needed-page"'
 
 describe('the assurance that an authorization request requires', () => {
   const service = sharedService()
   const signedIn = async () => (await obtainCode(service().url)).person
+  const plain = { scope: 'account:read' }
   /** Returns the outcome of a request in this browser: `a code`, the error, `a page` (the sign-in), or another path. */
   const outcome = async (person: HeadlessPerson, fields: Fields) => {
     const answer = await answerOf(await person.open(authorizeUrl(service().url, fields)))
@@ -56,20 +54,17 @@ describe('the assurance that an authorization request requires', () => {
     return searchParams.get('error') ?? (/\/login$/.test(pathname) ? 'a page' : pathname)
   }
   /** Returns the outcome after the person has entered the password again. */
-  const afterPassword = async (fields: Fields, person = signedIn()) => {
-    const start = authorizeUrl(service().url, fields)
-    const { searchParams } = await (await person).authorize(start, notes.redirectUri)
+  const afterPassword = async (fields: Fields, known?: HeadlessPerson) => {
+    const [start, person] = [authorizeUrl(service().url, fields), known ?? (await signedIn())]
+    const { searchParams } = await person.authorize(start, notes.redirectUri)
     return searchParams.get('error') ?? 'a code'
   }
 
   // [RFC 9470 §4; RFC 9470 §5; OpenID Connect Core §5.5.1.1; OpenID Connect Core §15.1]
   it('is asked for with acr_values or an essential acr, and prompts a weaker session', async () => {
     const person = await signedIn()
-    const plain = { scope: 'account:read' }
-    for (const fields of [
-      essential({ values: [MFA_ACR, PROVIDER] }),
-      { ...plain, acr_values: MFA_ACR },
-    ]) {
+    const ofPlain = { ...plain, acr_values: MFA_ACR }
+    for (const fields of [essential({ values: [MFA_ACR, PROVIDER] }), ofPlain]) {
       expect(await outcome(person, fields)).to.equal('a page')
       expect(await outcome(person, { ...fields, prompt: 'none' })).to.equal('login_required')
     }
@@ -79,9 +74,8 @@ describe('the assurance that an authorization request requires', () => {
       { ...plain, acr_values: PASSWORD },
       essential({ values: [PASSWORD, MFA_ACR] }),
       { claims: JSON.stringify({ id_token: { acr: { values: [MFA_ACR] } } }) },
-    ]) {
+    ])
       expect(await outcome(person, fields), JSON.stringify(fields)).to.equal('a code')
-    }
   })
 
   // [RFC 9470 §5; OpenID Connect Core §5.5.1.1; 337]
@@ -89,11 +83,10 @@ describe('the assurance that an authorization request requires', () => {
     for (const fields of [
       { acr_values: MFA_ACR, prompt: 'login' },
       { acr_values: PROVIDER },
-      { scope: 'account:read', acr_values: MFA_ACR },
+      { ...plain, acr_values: MFA_ACR },
       essential({ values: [PROVIDER] }),
-    ]) {
+    ])
       expect(await afterPassword(fields), JSON.stringify(fields)).to.equal(unmet)
-    }
     // No sign-in can satisfy an unknown acr value, so the service shows no page.
     const unknown = essential({ value: 'urn:example:retina' })
     expect(await outcome(await signedIn(), unknown)).to.equal(unmet)
@@ -106,28 +99,24 @@ describe('the assurance that an authorization request requires', () => {
     const both = { ...essential({ value: MFA_ACR }), acr_values: PASSWORD }
     expect(await outcome(person, both)).to.equal('a page')
     expect(await afterPassword(both)).to.equal(unmet)
-    const plain = { acr_values: MFA_ACR, step_up_acr_values: PASSWORD }
-    expect(await outcome(person, plain)).to.equal('a page')
-    const twice = `${authorizeUrl(service().url, { scope: 'account:read', acr_values: MFA_ACR })}&acr_values=${PASSWORD}`
-    const refused = await answerOf(await person.open(new URL(twice)))
-    expect(locationOf(refused).searchParams.get('error')).to.equal('invalid_request')
+    const stepUp = { acr_values: MFA_ACR, step_up_acr_values: PASSWORD }
+    expect(await outcome(person, stepUp)).to.equal('a page')
+    const twice = { ...plain, acr_values: [MFA_ACR, PASSWORD] }
+    expect(await outcome(person, twice)).to.equal('invalid_request')
   })
 
   // [RFC 9470 §4; 339]
   it('accepts acr_values and max_age without openid, and rejects a malformed max_age', async () => {
     const person = await signedIn()
-    const plain = { scope: 'account:read' }
     expect(await outcome(person, { ...plain, max_age: '600' })).to.equal('a code')
     expect(await outcome(person, { ...plain, max_age: '0' })).to.equal('a page')
-    for (const max_age of ['-1', '1.5', 'x', '1e9']) {
+    for (const max_age of ['-1', '1.5', 'x', '1e9'])
       expect(await outcome(person, { ...plain, max_age }), max_age).to.equal('invalid_request')
-    }
     await later(120_000, async () => {
-      expect(await outcome(person, { ...plain, max_age: '60' })).to.equal('a page')
-      const silent = { ...plain, max_age: '60', prompt: 'none' }
-      expect(await outcome(person, silent)).to.equal('login_required')
-      const again = await afterPassword({ ...plain, max_age: '60' }, Promise.resolve(person))
-      expect(again).to.equal('a code')
+      const minute = { ...plain, max_age: '60' }
+      expect(await outcome(person, minute)).to.equal('a page')
+      expect(await outcome(person, { ...minute, prompt: 'none' })).to.equal('login_required')
+      expect(await afterPassword(minute, person)).to.equal('a code')
     })
   })
 
@@ -135,19 +124,18 @@ describe('the assurance that an authorization request requires', () => {
   it('is reported as reached in every id_token and at introspection, and a refresh does not renew it', async () => {
     const { url } = service()
     const { accessToken, refreshToken, answer, person } = await obtainTokens(url)
-    const { acr, amr, auth_time } = decodeJwt(String(answer.id_token))
-    expect({ acr, amr }).to.deep.equal({ acr: PASSWORD, amr: ['pwd'] })
-    const said = { acr: PASSWORD, auth_time }
-    expect((await introspect(url, accessToken)).body).to.include(said)
+    const { auth_time, ...claims } = decodeJwt(String(answer.id_token))
+    expect(claims).to.deep.include({ acr: PASSWORD, amr: ['pwd'] })
+    const expectAcr = async (token: string, acr = PASSWORD) =>
+      expect((await introspect(url, token)).body).to.include({ acr, auth_time })
+    await expectAcr(accessToken)
     await useTwoFactors(person, service())
     await later(60_000, async () => {
       const { body } = await refresh(url, refreshToken)
-      expect((await introspect(url, String(body.access_token))).body).to.include(said)
-      expect((await introspect(url, String(body.refresh_token))).body).to.include(said)
-      const { form } = await codeBy(person, url, { scope: 'account:read', acr_values: MFA_ACR })
-      const stepped = (await redeem(url, { form })).body
-      const now = { acr: MFA_ACR, auth_time }
-      expect((await introspect(url, String(stepped.access_token))).body).to.include(now)
+      await expectAcr(body.access_token)
+      await expectAcr(body.refresh_token)
+      const stepped = await codeBy(person, url, { ...plain, acr_values: MFA_ACR })
+      await expectAcr((await redeem(url, stepped)).body.access_token, MFA_ACR)
     })
   })
 })
@@ -157,25 +145,28 @@ describe('the assurance that a site demands for sensitive operations', () => {
   const service = sharedService({ now: () => Date.now() + aheadMs })
   const demand = async (areas = '', max_age_seconds: number | null = null) => {
     const { kysely } = service()
-    await kysely.deleteFrom('site_assurance').execute()
+    await removeRows(kysely, 'site_assurance')
     await insert(kysely, 'site_assurance', { site_id: 'sit_northlight', areas, max_age_seconds })
   }
   afterEach(async () => {
     aheadMs = 0
-    await service().kysely.deleteFrom('site_assurance').execute()
+    await removeRows(service().kysely, 'site_assurance')
   })
 
-  const tokenOf = async (scope = scopeNames('operator').join(' '), factors: 1 | 2 = 1) => {
-    const { url, kysely } = service()
-    const token = await operatorToken(url, scope)
-    if (factors === 2) {
-      const [id = ''] = token.split('.')
-      const said = JSON.parse((await rowOf(kysely, 'refresh_token_family', { id })).token)
-      const stronger = JSON.stringify({ ...said, acr: MFA_ACR })
-      await change(kysely, 'refresh_token_family', { id }, { token: stronger })
-    }
+  const tokenOf = async (scope = scopeNames('operator').join(' ')) =>
+    await operatorToken(service().url, scope)
+  /** Returns a token as if the operator had signed in with two factors. */
+  const strongToken = async () => {
+    const { kysely } = service()
+    const token = await tokenOf()
+    const [id = ''] = token.split('.')
+    const said = JSON.parse((await rowOf(kysely, 'refresh_token_family', { id })).token)
+    const stronger = JSON.stringify({ ...said, acr: MFA_ACR })
+    await change(kysely, 'refresh_token_family', { id }, { token: stronger })
     return token
   }
+  const expectNeeded = async (page: Promise<{ text: string }>) =>
+    expect((await page).text).to.include(needed)
   const ask = async (token: string, query: string, operationName?: string) =>
     await postJson(service().url + paths.adminGraphql, { query, operationName }, { token })
   const site = '/admin/northlight'
@@ -194,9 +185,9 @@ describe('the assurance that a site demands for sensitive operations', () => {
     for (const query of sensitive) expect((await ask(token, query)).status).to.equal(200)
     await demand()
     for (const query of sensitive) {
-      const { status, headers, body } = await ask(token, query)
-      expect([status, body.error], query).to.deep.equal([401, 'insufficient_user_authentication'])
-      const challenge = headers.get('www-authenticate')
+      const refused = await ask(token, query)
+      expect(refusalOf(refused), query).to.equal('401 insufficient_user_authentication')
+      const challenge = refused.headers.get('www-authenticate')
       expect(challenge).to.match(/^Bearer error="insufficient_user_authentication", error_descr/)
       expect(challenge).to.include(`acr_values="${MFA_ACR}"`).and.include('members:write')
       expect(challenge).to.not.include('max_age')
@@ -204,7 +195,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const both = `query Q { site { id } } ${sensitive[1]}`
     const run = async (name: string) => (await ask(token, both, name)).status
     expect([await run('Q'), await run('M')]).to.deep.equal([200, 401])
-    const strong = await tokenOf(undefined, 2)
+    const strong = await strongToken()
     for (const query of sensitive) expect((await ask(strong, query)).status, query).to.equal(200)
     const elsewhere = await operatorToken(service().url, 'members:write', marco)
     expect((await ask(elsewhere, sensitive[1] ?? '')).status, 'another site').to.equal(200)
@@ -216,12 +207,10 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const token = await tokenOf()
     const { url } = service()
     const call = async (name: string, values = {}) => await callTool(url, name, { token, values })
-    for (const answer of [
-      await call('delete_lecture', { id: 'none' }),
-      await call('list_site_orders'),
-    ]) {
-      expect(answer.status).to.equal(401)
-      expect(answer.headers.get('www-authenticate')).to.include('max_age="3600"')
+    for (const name of ['delete_lecture', 'list_site_orders']) {
+      const { status, headers } = await call(name, name === 'delete_lecture' ? { id: 'none' } : {})
+      expect(status, name).to.equal(401)
+      expect(headers.get('www-authenticate')).to.include('max_age="3600"')
     }
     expect((await call('list_site_courses')).status).to.equal(200)
     expect(await toolNames(url, token)).to.include.members(['delete_lecture', 'list_site_orders'])
@@ -230,11 +219,9 @@ describe('the assurance that a site demands for sensitive operations', () => {
   // [342, 343]
   it('covers added areas at uploads and forward auth, and ends with the age of the sign-in', async () => {
     await demand('storage orders', 3600)
-    const upload = async (token: string) => {
-      const headers = [...bearer(token), 'Content-Type', 'image/png']
-      const path = `${paths.adminFiles}?name=a.png`
-      return (await send(service().url, { method: 'POST', path, headers })).status
-    }
+    const nothing = { name: 'a.png', bytes: new Uint8Array(), mediaType: 'image/png' }
+    const upload = async (token: string) =>
+      (await sendFile({ url: service().url, token, ...nothing })).status
     const [, proxy = ''] = basic(asResourceServer.client_id, asResourceServer.client_secret)
     const forwarded = async (token: string, scope: string) => {
       const headers = [...bearer(token), 'X-Forward-Auth-Client', proxy]
@@ -244,7 +231,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect(await upload(weak)).to.equal(401)
     expect(await forwarded(weak, 'orders:read')).to.equal(401)
     expect(await forwarded(weak, 'courses:read')).to.equal(200)
-    const strong = await tokenOf(undefined, 2)
+    const strong = await strongToken()
     expect(await upload(strong)).to.equal(400)
     expect((await ask(strong, remove)).status).to.equal(200)
     aheadMs = 3_500_000
@@ -264,7 +251,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
   it('is demanded at the pages for secrets and deletions, and set only by an owner with two factors', async () => {
     const { url, kysely } = service()
     const weak = makePagePerson(url, olivia)
-    expect((await weak.visit(page)).text).to.include('id="two-factors-needed-page"')
+    await expectNeeded(weak.visit(page))
     await weak.post(page, { csrf: await weak.csrf(), for: 'everything' })
     expect(await rowsOf(kysely, 'site_assurance')).to.deep.equal([])
 
@@ -283,11 +270,10 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const portal = `${site}/applications/northlight-portal/delete`
     expect((await owner.visit(portal)).path).to.equal(portal)
     const admin = makePagePerson(url, olivia)
-    expect((await admin.visit(portal)).text).to.include('id="two-factors-needed-page"')
+    await expectNeeded(admin.visit(portal))
     const home = await admin.visit(site)
     expect(home.status).to.equal(200)
-    const switched = await admin.send(home, `${site}/self-sign-up`)
-    expect(switched.text).to.include('id="two-factors-needed-page"')
+    await expectNeeded(admin.send(home, `${site}/self-sign-up`))
     expect((await owner.submit(page, { for: 'nothing' })).text).to.include('id="done"')
     expect(await rowsOf(kysely, 'site_assurance')).to.deep.equal([])
     expect((await makePagePerson(url, sam).visit(page)).status).to.equal(403)
@@ -310,12 +296,11 @@ describe('the assurance that a site demands for sensitive operations', () => {
     for (const path of [site, `${site}/audit?from=x`, `${site}/overview`, `${site}/queries`]) {
       const asked = targetOf(await other.open(path), url).searchParams
       expect([asked.get('prompt'), asked.get('acr_values')], path).to.deep.equal(['login', MFA_ACR])
-      expect((await other.visit(path)).text).to.include('id="two-factors-needed-page"')
+      await expectNeeded(other.visit(path))
     }
     const features = await rowsOf(kysely, 'site_feature')
     const on = features.some(({ feature }) => feature === 'self_sign_up') ? 'no' : 'yes'
-    const changed = await other.send(form, `${site}/self-sign-up`, { on })
-    expect(changed.text).to.include('id="two-factors-needed-page"')
+    await expectNeeded(other.send(form, `${site}/self-sign-up`, { on }))
     expect(await rowsOf(kysely, 'site_feature')).to.deep.equal(features)
     const script = { method: 'POST', headers: { 'x-form-token': csrf }, body: '{}' }
     expect((await other.open(`${site}/queries/run`, script)).status).to.equal(401)
@@ -336,8 +321,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const read = '{ courses(first: 1) { totalCount } }'
     expect((await ask(before, read)).status).to.equal(200)
     await demand('*')
-    const { status, body } = await ask(before, read)
-    expect([status, body.error]).to.deep.equal([401, 'insufficient_user_authentication'])
+    expect(refusalOf(await ask(before, read))).to.equal('401 insufficient_user_authentication')
     expect((await callTool(url, 'list_site_courses', { token: before })).status).to.equal(401)
     expect((await callTool(url, 'list_public_courses', { token: before })).status).to.equal(200)
 
@@ -367,25 +351,21 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const choice = targetOf(await chooser.open(authorizeUrl(url, wanted)), url)
     const chosen = await submitPage(chooser, choice, { site: 'sit_northlight' })
     const resumed = await chooser.open(targetOf(chosen, url))
-    expect(await (await chooser.open(targetOf(resumed, url))).text())
-      .to.include('id="login-page"')
-      .and.include('href="/account/second-factor"')
-    const kitchen = { ...olivia, site: 'sit_open_kitchen' }
-    expect((await answerTo(makeHeadlessPerson(kitchen))).has('code')).to.equal(true)
-    const northlight = { ...olivia, site: 'sit_northlight' }
-    expect((await answerTo(makeHeadlessPerson(northlight))).get('error')).to.equal(unmet)
+    const signInPage = await (await chooser.open(targetOf(resumed, url))).text()
+    expect(signInPage).to.include('id="login-page"').and.include('href="/account/second-factor"')
+    const at = async (site: string) => await answerTo(makeHeadlessPerson({ ...olivia, site }))
+    expect((await at('sit_open_kitchen')).has('code')).to.equal(true)
+    expect((await at('sit_northlight')).get('error')).to.equal(unmet)
   })
 
   /** Adds an authenticator app for a person. Each call of the returned `code` moves the clock and returns the next code. */
-  const withApp = async (who: Answers) => {
+  const withApp = async (who: typeof olivia) => {
     const { codeAt } = await addApp(makePagePerson(service().url, who), Date.now() + aheadMs)
-    return {
-      ...who,
-      code: () => {
-        aheadMs += 30_000
-        return codeAt(Date.now() + aheadMs)
-      },
+    const code = () => {
+      aheadMs += 30_000
+      return codeAt(Date.now() + aheadMs)
     }
+    return { ...who, code }
   }
 
   // [RFC 9470 §3; RFC 9470 §4]
@@ -407,8 +387,8 @@ describe('the assurance that a site demands for sensitive operations', () => {
     await demand('', 600)
     const refused = await run(tokens.access_token).catch((error: unknown) => error)
     if (!(refused instanceof oidc.WWWAuthenticateChallengeError)) throw new Error('not challenged')
-    const parameters: Record<string, string | undefined> = { ...refused.cause[0]?.parameters }
-    const { error, scope: wanted, acr_values = '', max_age = '' } = parameters
+    const challenge: Record<string, string | undefined> = { ...refused.cause[0]?.parameters }
+    const { error, scope: wanted, acr_values = '', max_age = '' } = challenge
     expect(error).to.equal('insufficient_user_authentication')
     const stronger = { parameters: { acr_values, max_age }, person: await withApp(amir) }
     const stepped = await getTokens(url, { ...asking, ...stronger, scope: wanted ?? '' })
@@ -416,7 +396,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
   })
 
   it('is met by an MCP client that ignores step-up challenges, if it covers everything', async () => {
-    const answers: { -readonly [name in keyof Answers]: Answers[name] } = { ...olivia }
+    const answers = { ...olivia }
     const redirectUri = 'http://127.0.0.1:9/callback'
     const { provider, callback } = sdkProvider({ redirectUri }, answers)
     const call = async () => {

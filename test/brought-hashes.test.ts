@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 
@@ -10,12 +11,7 @@ import { makeAttemptLimits } from '../src/directory/people/attempt-limits.ts'
 import { makeSignIn } from '../src/directory/people/authenticate.ts'
 import { makeCredentialStore } from '../src/directory/people/credential-store.ts'
 import { makeKnownBrowsers } from '../src/directory/people/known-browsers.ts'
-import {
-  type HashTask,
-  makePasswords,
-  type Passwords,
-  TooManyHashes,
-} from '../src/directory/people/password.ts'
+import { makePasswords, TooManyHashes } from '../src/directory/people/password.ts'
 import { readPasswordHash } from '../src/directory/people/password-formats.ts'
 import { kinds } from '../src/ops/import/record-kinds.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
@@ -25,6 +21,7 @@ import { importRecords } from './support/import.ts'
 import { eventually } from './support/programs.ts'
 import { passwordHashes } from './support/reference-data.ts'
 import { fresh } from './support/shared.ts'
+import { expectText } from './support/wire.ts'
 
 /** The default cost of PHP, which is several times that of our own hashes. */
 const costly = { algorithm: 2, memoryCost: 65_536, timeCost: 4, parallelism: 1 } as const
@@ -46,24 +43,24 @@ withDatabases('the stand-in for accounts without a password hash', (open) => {
       person(`p${1000 + n}`, n < 50 ? cheap : dear),
     )
     await importRecords(database, [...people, person('none')])
-    const isDear = async (email: string, { findCredentials: find } = { findCredentials }) => {
+    const isDear = async (email: string, find = findCredentials) => {
       const { account, standIn } = await find(email)
       expect(account?.passwordHash).to.equal(undefined)
       expect(standIn).to.be.oneOf([cheap, dear])
       return standIn === dear
     }
-    const count = async (test: (email: string) => Promise<boolean>) => {
-      const found = await Array.fromAsync({ length: 200 }, (_, n) => test(`u${n}@school.example`))
-      return found.filter(Boolean).length
-    }
+    const emails = Array.from({ length: 200 }, (_, n) => `u${n}@school.example`)
+    const first = await Array.fromAsync(emails, (email) => isDear(email))
+    expect(first.filter(Boolean)).to.have.length.within(50, 150)
+    const changesOf = async (other: (email: string) => Promise<boolean>) =>
+      (await Array.fromAsync(emails, other)).filter((each, n) => each !== first[n])
     // Similar addresses get unrelated stand-ins, so a stand-in is not the hash of the account with the next address.
-    expect(await count(isDear)).to.be.within(50, 150)
-    const differs = async (email: string) => (await isDear(email)) !== (await isDear(`${email}a`))
-    expect(await count(differs)).to.be.within(50, 150)
-    const changesWith = (storeKey: Buffer) => async (email: string) =>
-      (await isDear(email)) !== (await isDear(email, makeCredentialStore(database, storeKey)))
-    expect(await count(changesWith(Buffer.from('another key')))).to.be.within(50, 150)
-    expect(await count(changesWith(key))).to.equal(0)
+    expect(await changesOf((email) => isDear(`${email}a`))).to.have.length.within(50, 150)
+    const inAnotherStore = (storeKey: Buffer) => async (email: string) =>
+      await isDear(email, makeCredentialStore(database, storeKey).findCredentials)
+    const otherKey = Buffer.from('another key')
+    expect(await changesOf(inAnotherStore(otherKey))).to.have.length.within(50, 150)
+    expect(await changesOf(inAnotherStore(key))).to.be.empty
 
     await isDear('none@school.example')
     const { account } = await findCredentials('p1099@school.example')
@@ -78,7 +75,7 @@ withDatabases('a sign-in with an imported hash', (open) => {
   const limits = { parallelHashesMax: 1, waitingHashesMax: 4 }
   const { service: policy } = readConfig({}, configFolder)
 
-  function signInTo(changes: Partial<Passwords> = {}, log: string[] = []) {
+  function signInTo(changes: Partial<ReturnType<typeof makePasswords>> = {}, log: string[] = []) {
     const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
     const passwords = { ...makePasswords(limits), ...changes }
     const store = makeCredentialStore(database(), key)
@@ -88,6 +85,8 @@ withDatabases('a sign-in with an imported hash', (open) => {
       browsers: makeKnownBrowsers(Date.now, 60),
     })
   }
+  const kindOf = async (signIn: ReturnType<typeof signInTo>, password = attempt.password) =>
+    (await signIn({ ...attempt, password })).kind
   const readHash = async () => (await rowOf(database().kysely, 'person')).password_hash ?? ''
   const renewed = async (from: string) => {
     for (let turn = 0; turn < 200 && (await readHash()) === from; turn += 1) await pause(10)
@@ -98,12 +97,10 @@ withDatabases('a sign-in with an imported hash', (open) => {
   it('replaces no hash of an account that was disabled during the check', async () => {
     await importRecords(database(), [person('ann', bcrypt)])
     const { replaceHash } = makeCredentialStore(database(), key)
-    const { kysely } = database()
-    const { id } = await rowOf(kysely, 'person')
-    await change(kysely, 'person', { id }, { disabled_at: 1 })
-    expect(await replaceHash(id, bcrypt, 'renewed')).to.equal(false)
-    await change(kysely, 'person', { id }, { disabled_at: null })
-    expect(await replaceHash(id, bcrypt, 'renewed')).to.equal(true)
+    await change(database().kysely, 'person', {}, { disabled_at: 1 })
+    expect(await replaceHash('per_ann', bcrypt, 'renewed')).to.equal(false)
+    await change(database().kysely, 'person', {}, { disabled_at: null })
+    expect(await replaceHash('per_ann', bcrypt, 'renewed')).to.equal(true)
   })
 
   it('replaces the hash by one of Argon2id at full cost, which stays until the import has another [222]', async () => {
@@ -111,12 +108,12 @@ withDatabases('a sign-in with an imported hash', (open) => {
     const cheaper = hashSync(attempt.password, { ...costly, memoryCost: 8192, timeCost: 1 })
     for (const imported of [bcrypt, cheaper]) {
       await importRecords(database(), [person('ann', imported)])
-      expect((await signIn({ ...attempt, password: 'wrong' })).kind).to.equal('refused')
+      expect(await kindOf(signIn, 'wrong')).to.equal('refused')
       expect(await readHash()).to.equal(imported)
-      expect((await signIn(attempt)).kind).to.equal('signed-in')
+      expect(await kindOf(signIn)).to.equal('signed-in')
       const hash = await renewed(imported)
       expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
-      expect((await signIn(attempt)).kind).to.equal('signed-in')
+      expect(await kindOf(signIn)).to.equal('signed-in')
       const { signed_out_at } = await rowOf(database().kysely, 'person')
       await importRecords(database(), [person('ann', imported)])
       await pause(50)
@@ -125,39 +122,39 @@ withDatabases('a sign-in with an imported hash', (open) => {
     }
     const dear = hashSync(attempt.password, costly)
     await importRecords(database(), [person('ann', dear)])
-    expect((await signIn(attempt)).kind).to.equal('signed-in')
+    expect(await kindOf(signIn)).to.equal('signed-in')
     await pause(50)
     expect(await readHash()).to.equal(dear)
   })
 
   it('keeps a password that changes meanwhile, and accepts parallel sign-ins [223]', async () => {
     await importRecords(database(), [person('ann', bcrypt)])
-    const all = signInTo(makePasswords({ parallelHashesMax: 2, waitingHashesMax: 16 }))
-    const outcomes = await Promise.all(Array.from({ length: 6 }, () => all(attempt)))
-    expect(outcomes.map(({ kind }) => kind)).to.deep.equal(Array(6).fill('signed-in'))
+    const signIn = signInTo(makePasswords({ parallelHashesMax: 2, waitingHashesMax: 16 }))
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => kindOf(signIn)))
+    expect(outcomes).to.deep.equal(Array(6).fill('signed-in'))
     const setHash = async (password_hash: string) =>
       await change(database().kysely, 'person', {}, { password_hash })
     await renewed(bcrypt)
     await setHash(bcrypt)
     const { promise: hashed, resolve } = Promise.withResolvers<string>()
-    expect((await signInTo({ hash: () => hashed })(attempt)).kind).to.equal('signed-in')
+    expect(await kindOf(signInTo({ hash: () => hashed }))).to.equal('signed-in')
     await setHash(hashSync('a new password'))
     const changed = await readHash()
     resolve('of the old password')
     await pause(50)
     expect(await readHash()).to.equal(changed)
-    expect((await signInTo()(attempt)).kind).to.equal('refused')
+    expect(await kindOf(signInTo())).to.equal('refused')
   })
 
   it('succeeds if the hash cannot be renewed', async () => {
     await importRecords(database(), [person('ann', bcrypt)])
     const log: string[] = []
     const full = { hash: () => Promise.reject(new TooManyHashes('full')) }
-    expect((await signInTo(full, log)(attempt)).kind).to.equal('signed-in')
+    expect(await kindOf(signInTo(full, log))).to.equal('signed-in')
     await pause(10)
     expect(log).to.deep.equal([])
     const broken = { hash: () => Promise.reject(new Error('out of memory')) }
-    expect((await signInTo(broken, log)(attempt)).kind).to.equal('signed-in')
+    expect(await kindOf(signInTo(broken, log))).to.equal('signed-in')
     const said = 'a password hash could not be renewed'
     await eventually(5000, async () => expect(log.join()).to.include(said))
     expect(log.join()).to.not.include(bcrypt).and.not.include(attempt.password)
@@ -165,46 +162,32 @@ withDatabases('a sign-in with an imported hash', (open) => {
   })
 })
 
-/** Returns the tasks that the hash threads receive during `work`. */
-async function tasksOf(work: () => Promise<void>): Promise<HashTask[]> {
-  const { postMessage } = Worker.prototype
-  const tasks: HashTask[] = []
-  Worker.prototype.postMessage = function (task, ...rest) {
-    tasks.push(task)
-    postMessage.call(this, task, ...rest)
-  }
-  try {
-    await work()
-    return tasks
-  } finally {
-    Worker.prototype.postMessage = postMessage
-  }
-}
-
 describe('imported password hashes', () => {
   const { verify } = makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 })
   const theirs = hashSync('the password of somebody else', costly)
 
+  const unreadable = 'no hash at all'
+
   it('do not match by the password of the substitute', async () => {
     for (const password of ['', 'undefined', 'null', 'right'])
-      expect(await verify(undefined, password)).to.equal(false)
-    for (const own of [undefined, 'what nobody can read'])
-      expect(await verify(own, 'the password of somebody else', theirs)).to.equal(false)
+      expect(await verify(undefined, password), password).to.equal(false)
+    for (const own of [undefined, unreadable])
+      expect(await verify(own, 'the password of somebody else', theirs), own).to.equal(false)
     expect(await verify(theirs, 'the password of somebody else', theirs)).to.equal(true)
   })
 
   // The time depends only on the hashes that the threads check, so compare these instead of times.
   it('take the time of the substitute when there is no hash', async () => {
-    const unreadable = 'no hash at all'
     expect(readPasswordHash(unreadable), 'a thread checks nothing').to.be.a('string')
     for (const own of [theirs, undefined, unreadable]) {
-      const tasks = await tasksOf(async () => {
-        expect(await verify(own, 'wrong', theirs)).to.equal(false)
-      })
-      const costly = tasks.filter(({ passwordHash }) => passwordHash !== unreadable)
-      expect(costly.map(({ passwordHash, password }) => [passwordHash, password])).to.deep.equal([
-        [theirs, 'wrong'],
-      ])
+      const posting = mock.method(Worker.prototype, 'postMessage')
+      const isRight = await verify(own, 'wrong', theirs)
+      posting.mock.restore()
+      expect(isRight).to.equal(false)
+      const tasks = posting.mock.calls.map(({ arguments: [task] }) => task)
+      const checked = tasks.map(({ passwordHash, password }) => [passwordHash, password])
+      const costly = checked.filter(([passwordHash]) => passwordHash !== unreadable)
+      expect(costly).to.deep.equal([[theirs, 'wrong']])
     }
   })
 
@@ -268,9 +251,7 @@ describe('imported password hashes', () => {
     ['', 'truncated or in an unknown format'],
   ] as const) {
     it(`are rejected as ${JSON.stringify(text).slice(0, 60)} [218, 219, 220]`, () => {
-      expect(problemOf(text))
-        .to.match(/^passwordHash the hash (is|makes) /)
-        .and.include(problem)
+      expectText(problemOf(text) ?? '', /^passwordHash the hash (is|makes) /, problem)
     })
   }
 
@@ -282,9 +263,7 @@ describe('imported password hashes', () => {
 })
 
 const rows = passwordHashes.flatMap(({ title, rows: hashes }) =>
-  hashes.map(
-    ([name = '', password = '', hash = '']) => [`${title} (${name})`, password, hash] as const,
-  ),
+  hashes.map(([name, password = '', hash = '']) => [`${title} (${name})`, password, hash] as const),
 )
 const hashOf = (start: string) => rows.find(([, , hash]) => hash.startsWith(start)) ?? []
 
