@@ -28,14 +28,27 @@ describe('the notification inbox of the Member API', () => {
   const ask = async (body: object, token = running().token) =>
     await askMember({ url: running().url, token }, body)
   const read = async (query: string) => await readMember(running(), query)
-  const unread = async () =>
-    (await read('{ unreadNotificationCount }')).unreadNotificationCount as number
-  const inboxes = async () => {
-    const { kysely } = running()
-    return [
-      await kysely.selectFrom('notification').selectAll().orderBy('id').execute(),
-      await kysely.selectFrom('notification_subscription').selectAll().orderBy('id').execute(),
-    ]
+  const unread = async () => (await read('{ unreadNotificationCount }')).unreadNotificationCount
+  const inboxes = async () => [
+    await rowsOf(running().kysely, 'notification'),
+    await rowsOf(running().kysely, 'notification_subscription'),
+  ]
+
+  /** Sends requests with `scope`. Expects that each is refused for the missing scope, and that nothing changes. */
+  const refuses = async (scope: string, missing: string, bodies: readonly object[]) => {
+    const before = await inboxes()
+    const token = await memberToken(running().url, scope)
+    const error_description = `this request needs the scope ${missing}`
+    for (const body of bodies) {
+      const answer = await ask(body, token)
+      expect(answer.status, JSON.stringify(body)).to.equal(403)
+      expect(answer.body).to.deep.equal({ error: 'insufficient_scope', error_description })
+      expect(answer.headers.get('www-authenticate')).to.include(
+        `error="insufficient_scope", error_description="${error_description}", scope="openid ${MEMBER_READ} ${MEMBER_WRITE}"`,
+      )
+    }
+    expect(await inboxes()).to.deep.equal(before)
+    return token
   }
 
   // [Notification inbox 1]
@@ -101,10 +114,7 @@ describe('the notification inbox of the Member API', () => {
 
   // [Member API 4; Scopes 10; threat 12; 103]
   it(`answers any mutation 403 insufficient_scope with ${MEMBER_READ} alone, and changes nothing [design 21]`, async () => {
-    const before = await inboxes()
-    const reader = await memberToken(running().url, readOnly)
-    const error_description = `this request needs the scope ${MEMBER_WRITE}`
-    for (const body of [
+    const reader = await refuses(readOnly, MEMBER_WRITE, [
       { query: markRead, variables },
       {
         query: `mutation {
@@ -118,14 +128,8 @@ describe('the notification inbox of the Member API', () => {
       // Missing scopes are reported before errors in the document.
       { query: 'mutation { markAllNotificationsRead }' },
       { query: 'mutation { markNotificationRead(id: "not_sam_14") { nothing } }' },
-    ]) {
-      const answer = await ask(body, reader)
-      expect(answer.status, body.query).to.equal(403)
-      expect(answer.body).to.deep.equal({ error: 'insufficient_scope', error_description })
-      expect(answer.headers.get('www-authenticate')).to.include(
-        `error="insufficient_scope", error_description="${error_description}", scope="openid ${MEMBER_READ} ${MEMBER_WRITE}"`,
-      )
-    }
+    ])
+    const before = await inboxes()
     const { body } = await ask({ query: readAndChange, operationName: 'read' }, reader)
     expect([body.data, body.errors]).to.deep.equal([{ viewer: { id: 'per_sam' } }, undefined])
     expect(await inboxes()).to.deep.equal(before)
@@ -133,14 +137,7 @@ describe('the notification inbox of the Member API', () => {
 
   // Mutations return notifications, so they need the read scope, too.
   it('reads and changes nothing with the write scope alone [Scopes 2] [Member API 3]', async () => {
-    const before = await inboxes()
-    const writer = await memberToken(running().url, `openid ${MEMBER_WRITE}`)
-    for (const body of [{ query: '{ viewer { id } }' }, { query: markRead, variables }]) {
-      const refused = await ask(body, writer)
-      expect([refused.status, refused.body.data]).to.deep.equal([403, undefined])
-      const scope = `scope="openid ${MEMBER_READ} ${MEMBER_WRITE}"`
-      expect(refused.headers.get('www-authenticate')).to.include(scope)
-    }
-    expect(await inboxes()).to.deep.equal(before)
+    const bodies = [{ query: '{ viewer { id } }' }, { query: markRead, variables }]
+    await refuses(`openid ${MEMBER_WRITE}`, MEMBER_READ, bodies)
   })
 })

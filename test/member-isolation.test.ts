@@ -32,7 +32,7 @@ describe('the Member API for the token of one person at one site', () => {
     tokens.marco = await memberToken(url, readWrite, { person: marco })
     tokens.marcoKitchen = await memberToken(url, readWrite, { person: marco, clientId })
     tokens.juneKitchen = await memberToken(url, readWrite, { person: june, clientId })
-    await giveTwoOfEach(running())
+    await giveOffers(running())
   })
 
   const kysely = () => running().kysely
@@ -63,9 +63,9 @@ describe('the Member API for the token of one person at one site', () => {
       '{ viewer { id schools { slug } enrolledCourses { nodes { slug } } } notifications { nodes { id } } }'
     const here = await read(tokens.marco, query)
     const there = await read(tokens.marcoKitchen, query)
-    expect(here.viewer.id).to.equal(there.viewer.id)
-    expect(here.viewer.schools).to.deep.equal(there.viewer.schools)
-    expect(here.viewer.schools).to.have.length(2)
+    const { id, schools } = here.viewer
+    expect(there.viewer).to.deep.include({ id, schools })
+    expect(schools).to.have.length(2)
     for (const [own, other] of [
       [here.viewer.enrolledCourses.nodes, there.viewer.enrolledCourses.nodes],
       [here.notifications.nodes, there.notifications.nodes],
@@ -166,23 +166,18 @@ describe('the Member API for the token of one person at one site', () => {
   }
 })
 
-async function giveTwoOfEach({ kysely }: RunningService): Promise<void> {
+/** Gives four people everything that their sites offer. */
+async function giveOffers({ kysely }: RunningService): Promise<void> {
   for (const [table, offer, time] of [
     ['course_purchase', 'course', 'purchased_at'],
     ['digital_product_purchase', 'digital_product', 'purchased_at'],
     ['consulting_service_purchase', 'consulting_service', 'purchased_at'],
     ['event_registration', 'event', 'registered_at'],
   ]) {
-    for (const [person, site] of [
-      ['per_sam', 'sit_northlight'],
-      ['per_noor', 'sit_northlight'],
-      ['per_marco', 'sit_northlight'],
-      ['per_june', 'sit_open_kitchen'],
-    ]) {
-      const given = `select 'given_${person}_' || id, '${person}', id, 1 from ${offer}
-        where site_id = '${site}' order by id limit 2 on conflict do nothing`
-      const columns = `id, person_id, ${offer}_id, ${time}`
-      await sql.raw(`insert into ${table} (${columns}) ${given}`).execute(kysely)
-    }
+    const given = `select 'given_' || person_id || id, person_id, id, 1
+      from ${offer} join site_role using (site_id)
+      where person_id in ('per_sam', 'per_noor', 'per_marco', 'per_june') on conflict do nothing`
+    const columns = `id, person_id, ${offer}_id, ${time}`
+    await sql.raw(`insert into ${table} (${columns}) ${given}`).execute(kysely)
   }
 }

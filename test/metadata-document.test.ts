@@ -1,11 +1,7 @@
 import fc from 'fast-check'
 
 import type { ServicePolicy } from '../src/config/config.ts'
-import {
-  type Decision,
-  decideReview,
-  type ReviewState,
-} from '../src/directory/sites/review-policy.ts'
+import { decideReview } from '../src/directory/sites/review-policy.ts'
 import { makeFetchGovernor } from '../src/oauth/clients/fetch-governor.ts'
 import {
   admitsDocument,
@@ -171,7 +167,7 @@ describe('a metadata document', () => {
     token_endpoint_auth_method: 'client_secret_basic',
     token_endpoint_auth_methods_supported: ['none'],
   }
-  const refused: [string, unknown][] = [
+  for (const [title, document] of [
     ['another client_id', { ...plain, client_id: 'https://client.example/other.json' }],
     ['no client_id', { ...plain, client_id: undefined }],
     ['no client_name', { ...plain, client_name: undefined }],
@@ -192,8 +188,7 @@ describe('a metadata document', () => {
     ['two names', `{"client_name":"A",${JSON.stringify(plain).slice(1)}`],
     ['a list', [plain]],
     ['no JSON', 'client_id: a'],
-  ]
-  for (const [title, document] of refused) {
+  ] as const) {
     // [Client ID Metadata Document §4.1; Client ID Metadata Document §6.2]
     it(`is refused with ${title}`, () => expect(outcomeOf(document)).to.equal('refused'))
   }
@@ -232,24 +227,17 @@ describe('a metadata document', () => {
   })
 })
 
-describe('the fingerprint of a document', () => {
-  const document = {
-    name: 'A',
-    redirectUris: ['https://client.example/a', 'https://client.example/b'],
-    grantTypes: ['authorization_code' as const],
-    applicationType: 'web' as const,
-    authMethods: ['none' as const],
-  }
-
-  it('depends on the name and the redirect URIs only', () => {
-    const own = fingerprintOf(document)
-    const redirectUris = document.redirectUris.slice(1)
-    expect(fingerprintOf({ ...document, name: 'B' })).not.to.equal(own)
-    expect(fingerprintOf({ ...document, redirectUris })).not.to.equal(own)
-    const reversed = { ...document, redirectUris: document.redirectUris.toReversed() }
-    expect(fingerprintOf(reversed)).to.equal(own)
-    expect(fingerprintOf({ ...document, applicationType: 'native' })).to.equal(own)
-  })
+it('the fingerprint of a document depends on its name and its redirect URIs only', () => {
+  const redirectUris = ['https://client.example/a', 'https://client.example/b']
+  const fingerprintWith = (changes: Partial<Parameters<typeof fingerprintOf>[0]> = {}) =>
+    fingerprintOf({
+      ...{ name: 'A', redirectUris, applicationType: 'web' },
+      ...{ grantTypes: ['authorization_code'], authMethods: ['none'], ...changes },
+    })
+  expect(fingerprintWith({ name: 'B' })).not.to.equal(fingerprintWith())
+  expect(fingerprintWith({ redirectUris: [redirectUris[1] ?? ''] })).not.to.equal(fingerprintWith())
+  expect(fingerprintWith({ redirectUris: redirectUris.toReversed() })).to.equal(fingerprintWith())
+  expect(fingerprintWith({ applicationType: 'native' })).to.equal(fingerprintWith())
 })
 
 describe('the freshness of a document (RFC 9111) [Client ID Metadata Document §4.4]', () => {
@@ -274,15 +262,13 @@ describe('the fetch governor [MCP Authorization §Authorization Server Abuse Pro
   const bounds = { runningMax: 3, runningPerHostMax: 2, perMinuteMax: 10, perMinuteAndHostMax: 4 }
 
   it('limits concurrent fetches per host and in total', () => {
-    const governor = makeFetchGovernor(() => 0, bounds)
-    const first = governor.begin('a.example')
-    expect(first).to.be.a('function')
-    expect(governor.begin('a.example')).to.be.a('function')
-    expect(governor.begin('a.example')).to.equal(undefined)
-    expect(governor.begin('b.example')).to.be.a('function')
-    expect(governor.begin('c.example')).to.equal(undefined)
+    const { begin } = makeFetchGovernor(() => 0, bounds)
+    const [first, ...others] = ['a', 'a', 'a', 'b', 'c'].map((host) => begin(`${host}.example`))
+    expect(others.map((end) => typeof end)).to.deep.equal([
+      ...['function', 'undefined', 'function', 'undefined'],
+    ])
     first?.()
-    expect(governor.begin('c.example')).to.be.a('function')
+    expect(begin('c.example')).to.be.a('function')
   })
 
   it('limits fetches per minute, per host and in total', () => {
@@ -302,24 +288,24 @@ describe('the fetch governor [MCP Authorization §Authorization Server Abuse Pro
   })
 })
 
-const current = 'current'
-const approved: Decision = { review: 'approved', fingerprint: current }
-const stale: Decision = { review: 'approved', fingerprint: 'stale' }
-const blocked: Decision = { review: 'blocked', fingerprint: 'stale' }
-
-/** The platform's review, and the resulting state for each review by a site: none, approved, stale and blocked. */
-const reviews: readonly [string, Decision | undefined, ...ReviewState[]][] = [
-  ['none', undefined, 'unreviewed', 'approved', 'changed', 'blocked'],
-  ['approved', approved, 'approved', 'approved', 'approved', 'blocked'],
-  ['stale', stale, 'changed', 'approved', 'changed', 'blocked'],
-  ['blocked', blocked, 'blocked', 'blocked', 'blocked', 'blocked'],
-]
-
 describe('the review of a document [design 31]', () => {
-  for (const [title, platform, ...states] of reviews) {
+  const [none, approved, stale, blocked] = [
+    undefined,
+    { review: 'approved', fingerprint: 'current' },
+    { review: 'approved', fingerprint: 'stale' },
+    { review: 'blocked', fingerprint: 'stale' },
+  ] as const
+  // The platform's review, and the resulting state for each review by a site: none, approved, stale and blocked.
+  for (const [title, platform, ...states] of [
+    ['none', none, 'unreviewed', 'approved', 'changed', 'blocked'],
+    ['approved', approved, 'approved', 'approved', 'approved', 'blocked'],
+    ['stale', stale, 'changed', 'approved', 'changed', 'blocked'],
+    ['blocked', blocked, 'blocked', 'blocked', 'blocked', 'blocked'],
+  ] as const) {
     it(`is ${states.join(', ')} by the review of a site where that of the platform is ${title}`, () => {
-      const sites = [undefined, approved, stale, blocked]
-      expect(sites.map((site) => decideReview({ platform, site }, current))).to.deep.equal(states)
+      const sites = [none, approved, stale, blocked]
+      const found = sites.map((site) => decideReview({ platform, site }, 'current'))
+      expect(found).to.deep.equal(states)
     })
   }
 })

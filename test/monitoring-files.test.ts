@@ -79,17 +79,15 @@ describe('the files about metrics', () => {
 
   it('the panels of the dashboard have unique ids and texts, and do not overlap', () => {
     expect(new Set(panels.map(({ id }: { id: number }) => id)).size).to.equal(panels.length)
-    const taken = new Set<string>()
+    const cells: string[] = []
     for (const { type, title, description, gridPos, targets = [] } of panels) {
       expect(title).to.not.equal('')
       if (type !== 'row') expect(description, title).to.match(/\.$/)
-      expect(gridPos.x + gridPos.w, title).to.be.at.most(24)
-      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1) {
-        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
-          expect(taken.has(`${x},${y}`), title).to.equal(false)
-          taken.add(`${x},${y}`)
-        }
-      }
+      const { x, y, w, h } = gridPos
+      expect(x + w, title).to.be.at.most(24)
+      for (let cell = 0; cell < w * h; cell += 1)
+        cells.push(`${x + (cell % w)},${y + Math.floor(cell / w)}`)
+      expect(new Set(cells).size, title).to.equal(cells.length)
       const ids = new Set(targets.map(({ refId }: { refId: string }) => refId))
       expect(ids.size).to.equal(targets.length)
     }

@@ -30,7 +30,6 @@ import {
   type RunningService,
   resourceServer,
   sam,
-  startService,
   startWith,
 } from './support/gatehouse.ts'
 import { callTool, eras, messageOf, operatorToken } from './support/mcp.ts'
@@ -43,6 +42,7 @@ import {
   type Answer,
   answerOf,
   basic,
+  bearer,
   encode,
   type Fields,
   get,
@@ -99,10 +99,9 @@ const documentOf = cached(async (url: string) => {
   return { validate: responseValidator(document), record: shown.add(document) }
 })
 
-type Expected = readonly [Method, path: string, status: number]
-
-async function expectDescribed(url: string, expected: Expected, answer: Answer): Promise<void> {
-  const [method, path, status] = expected
+/** Expects this status, and no difference from the description of an operation such as `GET /readyz`. */
+async function expectDescribed(url: string, operation: string, status: number, answer: Answer) {
+  const [method = '', path = ''] = operation.split(' ')
   expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
   const { validate, record } = await documentOf(url)
   expect(validate(path, method, answer)).to.deep.equal([])
@@ -117,7 +116,7 @@ describe('openapi.json describes', () => {
     for (const [title, ask] of Object.entries(rows)) {
       it(`${method} ${path}, ${title}`, async () => {
         const { url } = service()
-        await expectDescribed(url, [method, path, Number(title.slice(-3))], await ask(url))
+        await expectDescribed(url, `${method} ${path}`, Number(title.slice(-3)), await ask(url))
       })
     }
   }
@@ -239,25 +238,22 @@ describe('openapi.json describes', () => {
 
   const malformed = { authorization: 'Bearer a b' }
   const compressed = { 'content-encoding': 'gzip' }
-  const identity =
-    (method: Method, scope: string): Ask =>
-    async (url) => {
-      const { access_token: token } = await obtain(url, { authorization: { scope }, person: noor })
-      if (method === 'GET') return await userinfo(url, token)
-      return await postForm(url + paths.userinfo, {}, { authorization: `Bearer ${token}` })
-    }
+  function identity(ask: typeof userinfo, scope: string): Ask {
+    const asked = { authorization: { scope }, person: noor }
+    return async (url) => ask(url, (await obtain(url, asked)).access_token)
+  }
   answers('GET', paths.userinfo, {
-    'with openid: 200': identity('GET', 'openid'),
-    'with openid profile email: 200': identity('GET', 'openid profile email'),
-    'without openid: 403': identity('GET', 'account:read'),
+    'with openid: 200': identity(userinfo, 'openid'),
+    'with openid profile email: 200': identity(userinfo, 'openid profile email'),
+    'without openid: 403': identity(userinfo, 'account:read'),
     'without a token: 401': read(paths.userinfo),
     'an unknown token: 401': (url) => userinfo(url, 'nonsense'),
     'a malformed header: 401': read(paths.userinfo, malformed),
     'a token in the URL: 400': read(`${paths.userinfo}?access_token=x`),
   })
   answers('POST', paths.userinfo, {
-    'with openid profile email: 200': identity('POST', 'openid profile email'),
-    'without openid: 403': identity('POST', 'account:read'),
+    'with openid profile email: 200': identity(postUserinfo, 'openid profile email'),
+    'without openid: 403': identity(postUserinfo, 'account:read'),
     'without a token: 401': form(paths.userinfo, {}),
     'a malformed header: 401': form(paths.userinfo, {}, malformed),
     'JSON: 400': json(paths.userinfo),
@@ -301,7 +297,7 @@ describe('openapi.json describes', () => {
   const apis = [
     {
       path: paths.graphql,
-      bearer: async (url: string, scope = `openid ${MEMBER_READ}`) =>
+      tokenFor: async (url: string, scope = `openid ${MEMBER_READ}`) =>
         (await obtain(url, { authorization: { scope } })).access_token,
       without: 'openid',
       reads: '{ viewer { id } }',
@@ -310,7 +306,7 @@ describe('openapi.json describes', () => {
     },
     {
       path: paths.adminGraphql,
-      bearer: (url: string, scope = readScope('courses')) => operatorBearer(url, scope),
+      tokenFor: (url: string, scope = readScope('courses')) => operatorBearer(url, scope),
       without: readScope('school'),
       reads: '{ courses { totalCount } }',
       fails: '{ courses(first: 1, after: "x") { nodes { slug } } }',
@@ -318,17 +314,14 @@ describe('openapi.json describes', () => {
     },
   ]
   const deep = `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }`
-  for (const { path, bearer, without, reads, fails, changes } of apis) {
+  for (const { path, tokenFor, without, reads, fails, changes } of apis) {
     for (const method of ['GET', 'POST'] as const) {
       const asked =
-        (query: string | undefined, headers = {}, token: TokenOf = bearer): Ask =>
+        (query: string | undefined, headers = {}, token: TokenOf = tokenFor): Ask =>
         async (url) => {
-          const caller = { token: await token(url), headers }
-          const body = query === undefined ? {} : { query }
-          const extensions = { limits: true }
-          return method === 'POST'
-            ? await call('POST', url + path, { ...caller, body: { ...body, extensions } })
-            : await call('GET', `${url}${path}?${new URLSearchParams(body)}`, caller)
+          const body = { query, extensions: { limits: true } }
+          const address = method === 'GET' ? `${path}?${encode({ query })}` : path
+          return await call(method, url + address, { token: await token(url), headers, body })
         }
       const only = {
         GET: { 'a mutation: 405': asked(changes), 'too long: 414': asked('x'.repeat(9000)) },
@@ -347,7 +340,7 @@ describe('openapi.json describes', () => {
         'no token: 401': asked(reads, {}, async () => ''),
         'too deep: 400': asked(deep),
         'too deep by the standard: 400': asked(deep, asStandard),
-        'without the scope: 403': asked(reads, {}, (url) => bearer(url, without)),
+        'without the scope: 403': asked(reads, {}, (url) => tokenFor(url, without)),
         'another media type: 406': asked(reads, { accept: 'image/png' }),
         ...only[method],
       })
@@ -355,11 +348,11 @@ describe('openapi.json describes', () => {
   }
 
   const forwarded =
-    (method: Method, path: string, scope = 'coupons:read coupons:write', body = ''): Ask =>
+    (method: Method, path: string, scope = 'coupons:read coupons:write', body?: string): Ask =>
     async (url) => {
       const token = scope && (await operatorBearer(url, scope))
       const address = url + addressOf(paths.upstream, { path: '' }) + path
-      return await call(method, address, { token, ...(body && { body }) })
+      return await call(method, address, { token, body })
     }
   for (const method of ['GET', 'POST'] as const) {
     answers(method, upstream, {
@@ -381,7 +374,7 @@ describe('openapi.json describes', () => {
   const uploaded =
     (sending: Partial<Sending>, scope = writeScope('storage')): Ask =>
     async (url) => {
-      const token = scope === '' ? undefined : await operatorBearer(url, scope)
+      const token = scope && (await operatorBearer(url, scope))
       return await sendFile({ url, token, name: 'described.pdf', bytes: pdf, ...sending })
     }
   answers('POST', paths.adminFiles, {
@@ -394,10 +387,10 @@ describe('openapi.json describes', () => {
     'markup: 415': uploaded({ bytes: Buffer.from('<svg/>') }),
   })
   it(`POST ${paths.adminFiles}, too slow: 408`, async () => {
-    await using slow = await startService({ policy: policyWith({ files: { uploadSeconds: 1 } }) })
+    await using slow = await startWith({ files: { uploadSeconds: 1 } })
     const bytes = new ReadableStream({ start: (stream) => stream.enqueue(pdf) })
     const answer = await uploaded({ bytes })(slow.url)
-    await expectDescribed(slow.url, ['POST', paths.adminFiles, 408], answer)
+    await expectDescribed(slow.url, `POST ${paths.adminFiles}`, 408, answer)
   })
 
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
@@ -459,6 +452,7 @@ describe('openapi.json describes a service that fails', () => {
   const signOut = `${paths.endSession}?${encode({ client_id: notes.clientId })}`
   const coupons = addressOf(paths.upstream, { path: 'coupons' })
   const query = { query: '{ __typename }' }
+  const standard = { headers: asStandard }
   const publicCourses = { values: { site: 'northlight' } }
   const toolList = { headers: asTool, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }
   const operations: Readonly<Record<string, Ask>> = {
@@ -468,8 +462,7 @@ describe('openapi.json describes a service that fails', () => {
     [`GET ${paths.endSession} in a browser`]: sent('GET', signOut, { headers: asBrowser }),
     [`POST ${paths.token}`]: (url) => exchange(url, 'nonsense'),
     [`GET ${paths.userinfo}`]: (url) => userinfo(url, token()),
-    [`POST ${paths.userinfo}`]: (url) =>
-      postForm(url + paths.userinfo, {}, { authorization: `Bearer ${token()}` }),
+    [`POST ${paths.userinfo}`]: (url) => postUserinfo(url, token()),
     [`POST ${paths.introspection}`]: (url) => introspect(url, token()),
     [`GET ${paths.forwardAuth}`]: (url) => forwardAuth(url, token()),
     [`POST ${paths.revocation}`]: (url) => revoke(url, token()),
@@ -479,16 +472,12 @@ describe('openapi.json describes a service that fails', () => {
     [`GET ${upstream}`]: sent('GET', coupons),
     [`POST ${upstream}`]: sent('POST', coupons),
     ...Object.fromEntries(
-      [paths.graphql, paths.adminGraphql].flatMap((path) =>
-        [{}, asStandard].flatMap((headers) => {
-          const how = headers === asStandard ? ' by the standard' : ''
-          const address = `${path}?${new URLSearchParams(query)}`
-          return [
-            [`GET ${path}${how}`, sent('GET', address, { headers })],
-            [`POST ${path}${how}`, sent('POST', path, { headers, body: query })],
-          ]
-        }),
-      ),
+      [paths.graphql, paths.adminGraphql].flatMap((path) => [
+        [`GET ${path}`, sent('GET', `${path}?${encode(query)}`)],
+        [`GET ${path} by the standard`, sent('GET', `${path}?${encode(query)}`, standard)],
+        [`POST ${path}`, sent('POST', path, { body: query })],
+        [`POST ${path} by the standard`, sent('POST', path, { ...standard, body: query })],
+      ]),
     ),
     [`POST ${paths.mcp}`]: sent('POST', paths.mcp, toolList),
     [`POST ${paths.mcp} by the standard`]: (url) =>
@@ -500,15 +489,15 @@ describe('openapi.json describes a service that fails', () => {
     [`GET ${paths.ready}`]: sent('GET', paths.ready),
   }
   for (const [operation, ask] of Object.entries(operations)) {
-    const [method = '', path = ''] = operation.split(' ')
     const fails = async (error: Error, status: number) => {
       const answer = await withBrokenStore(running(), error, () => ask(running().url))
-      await expectDescribed(running().url, [method as Method, path, status], answer)
+      await expectDescribed(running().url, operation, status, answer)
       expect(answer.headers.get('cache-control')).to.equal('no-store')
     }
     // [Errors 7.1]
     it(`${operation} without its store: 503 [Errors 7]`, () =>
       fails(new Error('out of reach'), 503))
+    const [method, path] = operation.split(' ')
     if (path === paths.ready || `${method} ${path} 500 application/json` in unshown) continue
     it(`${operation} with a mistake in the code: 500`, () => fails(new TypeError('mistake'), 500))
   }
@@ -533,12 +522,11 @@ describe('openapi.json describes a service that fails', () => {
     [`GET ${paths.forwardAuth}`]: sent('GET', paths.forwardAuth),
   }
   for (const [operation, ask] of Object.entries(limited)) {
-    const [method = '', path = ''] = operation.split(' ')
-    if (path === paths.ready) continue
+    if (operation.endsWith(paths.ready)) continue
     it(`${operation} over the limit: 429`, async () => {
       const { url } = busy()
       await ask(url)
-      await expectDescribed(url, [method as Method, path, 429], await ask(url))
+      await expectDescribed(url, operation, 429, await ask(url))
     })
   }
 })
@@ -550,7 +538,7 @@ describe('openapi.json as a whole', () => {
     for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
       const answer = await get(service.url + path)
       expect(answer.body).to.include({ client_id_metadata_document_supported: true })
-      await expectDescribed(service.url, ['GET', path, 200], answer)
+      await expectDescribed(service.url, `GET ${path}`, 200, answer)
     }
   })
 
@@ -573,10 +561,14 @@ async function withBrokenStore<T>(running: RunningService, error: Error, work: (
   }
 }
 
-async function forwardAuth(url: string, token: string, scope = ''): Promise<Answer> {
+async function postUserinfo(url: string, token: string): Promise<Answer> {
+  return await postForm(url + paths.userinfo, {}, bearer(token))
+}
+
+async function forwardAuth(url: string, token: string, scope?: string): Promise<Answer> {
   const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
   const headers = { 'x-forward-auth-client': proxy }
-  const query = encode({ scope: scope || undefined })
+  const query = encode({ scope })
   return await call('GET', `${url}${paths.forwardAuth}?${query}`, { token, headers })
 }
 

@@ -30,6 +30,7 @@ const makeEntry = () => {
   return { name: `School server ${created}`, redirect_uris: redirect_uri, scope: chosen }
 }
 const site = 'sit_northlight'
+const createdAt = '2026-01-01T00:00:00Z'
 
 async function create({ url }: RunningService, more: Record<string, string | string[]> = {}) {
   const owner = makePagePerson(url, olivia)
@@ -48,12 +49,12 @@ async function connect({ url }: RunningService, { client, asks }: Application) {
   return await obtain(url, { authorization: asks, token, person: olivia })
 }
 
-const readCourses = async (url: string, token: string) =>
-  await postJson(url + paths.adminGraphql, { query: '{ courses { totalCount } }' }, { token })
+const askAdmin = async (url: string, token: string, query = '{ courses { totalCount } }') =>
+  await postJson(url + paths.adminGraphql, { query }, { token })
 
 forEachDatabase('an application that acts for an owner (design 40)', (start) => {
   const running = sharedService({ demandsApprovals: true }, start)
-  const statusOf = async (token: string) => (await readCourses(running().url, token)).status
+  const statusOf = async (token: string) => (await askAdmin(running().url, token)).status
 
   it('is a confidential client with the chosen operator scopes, marked as powerful', async () => {
     const { url, kysely } = running()
@@ -64,11 +65,10 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     expect((await owner.visit(`${page}/set-up`)).text).to.include(paths.mcpAdmin)
     const tokens = await connect(running(), app)
     expect(tokens.scope.split(' ')).to.have.members(scope.split(' '))
-    const { courses } = (await readCourses(url, tokens.access_token)).body.data
+    const { courses } = (await askAdmin(url, tokens.access_token)).body.data
     expect(courses.totalCount).to.be.above(0)
     // The application needs no approval to publish, because an owner registered it (decision 23).
-    const mutate = async (query: string) =>
-      (await postJson(url + paths.adminGraphql, { query }, { token: tokens.access_token })).body
+    const mutate = async (query: string) => (await askAdmin(url, tokens.access_token, query)).body
     const draft = 'slug: "hills", title: "Hills", summary: "Hills."'
     const { data } = await mutate(`mutation { createCourse(input: {${draft}}) { course { id } } }`)
     const { id } = data.createCourse.course
@@ -90,12 +90,10 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     const endings = {
       'a page': async () => {
         const member = '/admin/northlight/people/per_olivia'
-        const other = makePagePerson(service.url, amir)
-        await other.submit(member, { role: ['admin'] }, `${member}/roles`)
+        await makePagePerson(service.url, amir).submit(member, { role: 'admin' }, `${member}/roles`)
       },
       'an import': async () => {
         const { email, name } = await rowOf(kysely, 'person', { id: 'per_olivia' })
-        const createdAt = '2026-01-01T00:00:00Z'
         const roles = [{ site, role: 'admin', grantedAt: createdAt }]
         const record = { type: 'person', id: 'per_olivia', email, name, createdAt, roles }
         await importRecords(service.service.stores.database, [record])
@@ -141,9 +139,8 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     }
     expect(await refreshFor200Days(usual)).to.equal('invalid_grant')
     const { body } = await refresh(url, await refreshFor200Days(app), app.client)
-    expect((await readCourses(url, body.access_token)).status).to.equal(200)
-    const found = await introspect(url, body.refresh_token, app.client)
-    expect(found.body.active).to.equal(true)
+    expect((await askAdmin(url, body.access_token)).status).to.equal(200)
+    expect((await introspect(url, body.refresh_token, app.client)).body.active).to.equal(true)
     const grant = await rowOf(kysely, 'oauth_grant', { client_id: app.clientId })
     const [family] = await rowsOf(kysely, 'refresh_token_family', { grant_id: grant.id })
     for (const end of [grant.expires_at, family?.kept_until])
@@ -217,56 +214,53 @@ describe('an application that acts for an owner, against people with less power'
     })
   }
 
-  it('is exported and imported with its kind, and only as it could be created [445]', async () => {
-    const createdAt = '2026-01-01T00:00:00Z'
+  /** Imports a valid application with each of these changes. Returns the rejected lines. */
+  const importChanged = async (...changes: readonly object[]) => {
     const application = {
       ...{ type: 'application', clientId: 'school-server', kind: 'site', site, name: 'School' },
       ...{ authMethod: 'client_secret_post', applicationType: 'web', secret: 'x'.repeat(43) },
       ...{ redirectUris: [redirect_uri], scopes: chosen, operatorAt: createdAt, createdAt },
     }
-    const bad = (more: object) => ({ ...application, ...more })
-    const { rejected } = await importRecords(running().service.stores.database, [
-      application,
-      bad({ operatorAt: null }),
-      bad({ scopes: ['account:read'] }),
-      bad({ redirectUris: ['http://127.0.0.1/callback'] }),
-      bad({ authMethod: 'none', secret: null }),
-      bad({ operatorAt: null, scopes: ['account:read'], endlessAt: createdAt }),
-    ])
+    const records = changes.map((change) => ({ ...application, ...change }))
+    return (await importRecords(running().service.stores.database, records)).rejected
+  }
+
+  it('is exported and imported with its kind, and only as it could be created [445]', async () => {
+    const rejected = await importChanged(
+      {},
+      { operatorAt: null },
+      { scopes: ['account:read'] },
+      { redirectUris: ['http://127.0.0.1/callback'] },
+      { authMethod: 'none', secret: null },
+      { operatorAt: null, scopes: ['account:read'], endlessAt: createdAt },
+    )
     expect(rejected.map(({ line, problem }) => `${line} ${problem.split(':', 1)}`)).to.deep.equal([
       ...['2 scopes', '3 scopes', '4 operatorAt', '5 operatorAt', '6 endlessAt'],
     ])
   })
 
   it('is not made of an application that people have connected, nor the other way around [446]', async () => {
-    const { url, kysely, service } = running()
     const app = await create(running())
+    const { clientId } = app
     await connect(running(), app)
-    await obtain(url)
-    const base = { type: 'application', kind: 'site', site, createdAt: '2026-01-01T00:00:00Z' }
-    const server = { authMethod: 'client_secret_post', secret: 'x'.repeat(43) }
-    const lines = [
-      { clientId: notes.clientId, operatorAt: base.createdAt, scopes: chosen },
-      { clientId: app.clientId, operatorAt: null, scopes: ['account:read'] },
-    ].map((line) => ({
-      ...{ ...base, ...server, ...line, name: line.clientId },
-      ...{ applicationType: 'web', redirectUris: [redirect_uri] },
-    }))
+    await obtain(running().url)
     const problems = async () => {
-      const { rejected } = await importRecords(service.stores.database, lines)
+      const rejected = await importChanged(
+        { clientId: notes.clientId, name: notes.clientId },
+        { clientId, name: clientId, operatorAt: null, scopes: ['account:read'] },
+      )
       return rejected.map(({ problem }) => problem.split(':', 1)[0])
     }
     expect(await problems()).to.deep.equal(['operatorAt', 'operatorAt'])
-    const web = { ...base, clientId: app.clientId, name: 'X', applicationType: 'web' }
-    const redirects = { redirectUris: [redirect_uri], scopes: ['account:read'] }
-    const { rejected } = await importRecords(service.stores.database, [
-      { ...web, authMethod: 'none', ...redirects },
-      { ...web, ...server, kind: 'resource_server' },
-    ])
+    const unmarked = { clientId, name: 'X', operatorAt: undefined }
+    const rejected = await importChanged(
+      { ...unmarked, authMethod: 'none', secret: undefined, scopes: ['account:read'] },
+      { ...unmarked, kind: 'resource_server', redirectUris: undefined, scopes: undefined },
+    )
     const required =
       'operatorAt: is required for an application that acts for an owner; repeat it in the line'
     expect(rejected.map(({ problem }) => problem)).to.deep.equal([required, required])
-    await change(kysely, 'oauth_grant', {}, { ended_at: 1 })
+    await change(running().kysely, 'oauth_grant', {}, { ended_at: 1 })
     expect(await problems()).to.deep.equal([])
   })
 })

@@ -6,9 +6,10 @@ import { judgeRefusals } from '../views/admin-home.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { change, insert, remove, rowsOf, withDatabases } from './support/database.ts'
 import { marco, noor, olivia, policyWith, sam } from './support/gatehouse.ts'
-import { decode, makePagePerson } from './support/page-person.ts'
+import { decode, linkOf, makePagePerson, matchesIn } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
+import { expectAnswer } from './support/wire.ts'
 
 const DAY_MS = 86_400_000
 const nowMs = 20_000 * DAY_MS + DAY_MS / 2
@@ -106,25 +107,21 @@ describe('the refusals of a week', () => {
 
 describe('/admin/<site>/overview and /audit', () => {
   const service = sharedService({ policy: policyWith({ storage: { usageFlushSeconds: 1 } }) })
+  const operator = makePagePerson(() => service().url, olivia)
 
   it('show the operator each figure as a chart with its numbers, and all of them as CSV', async () => {
     await userinfo(service().url, (await obtainTokens(service().url)).accessToken)
     await refresh(service().url, 'no-refresh-token')
-    const operator = makePagePerson(service().url, olivia)
     await eventually(20_000, async () => {
       const { kysely } = service()
       expect(await rowsOf(kysely, 'oauth_grant_day')).not.to.be.empty
       expect(await rowsOf(kysely, 'site_refusal_day')).not.to.be.empty
     })
     const overview = '/admin/northlight/overview'
-    for (const [measure, days] of [
-      ['connected', 7],
-      ['people', 30],
-      ['refusals', 90],
-    ] as const) {
-      const { status, text } = await operator.visit(`${overview}?measure=${measure}&days=${days}`)
-      expect(status).to.equal(200)
-      expect(text).to.include('aria-labelledby="chart-title chart-summary"').and.include('UTC')
+    for (const [measure, days] of Object.entries({ connected: 7, people: 30, refusals: 90 })) {
+      const page = await operator.visit(`${overview}?measure=${measure}&days=${days}`)
+      expectAnswer(page, 200, 'aria-labelledby="chart-title chart-summary"', 'UTC')
+      const { text } = page
       expect(text.match(/<th scope="row">\d{1,2} \w+ \d{4}<\/th>/g)).to.have.length(days)
       expect(text.includes('an expired or used code or token')).to.equal(measure === 'refusals')
       expect(text).not.to.include('<script')
@@ -139,26 +136,29 @@ describe('/admin/<site>/overview and /audit', () => {
 
   it('list the latest refusals of all applications and resource servers of the site', async () => {
     const { kysely } = service()
-    const refusal = { route: 'token', error: 'invalid_client', reason: 'why', request_id: 'r-1' }
     const refusalOf = (client_id: string, at: number) => ({
-      ...{ ...refusal, client_id, id: `x${at}`, occurred_at: 4e12 - at },
+      ...{ client_id, id: `x${at}`, occurred_at: 4e12 - at },
+      ...{ route: 'token', error: 'invalid_client', reason: 'why', request_id: 'r-1' },
     })
     const clients = ['northlight-notes', 'northlight-portal', 'library', 'kitchen']
     const web = { auth_method: 'none', application_type: 'web', created_at: 0 } as const
-    const other = { kind: 'site', site_id: 'sit_open_kitchen', name: 'Kitchen' } as const
-    const library = { kind: 'resource_server', site_id: 'sit_northlight', name: 'L' } as const
     await insert(kysely, 'oauth_application', [
-      { ...web, ...library, client_id: 'library' },
-      { ...web, ...other, client_id: 'kitchen' },
+      {
+        ...web,
+        client_id: 'library',
+        site_id: 'sit_northlight',
+        name: 'L',
+        kind: 'resource_server',
+      },
+      { ...web, client_id: 'kitchen', site_id: 'sit_open_kitchen', name: 'Kitchen', kind: 'site' },
     ])
     await insert(kysely, 'client_refusal', clients.map(refusalOf))
     const counted = { site_id: 'sit_northlight', error: 'invalid_target', refusals: 1 }
     await insert(kysely, 'site_refusal_day', { ...counted, day: Math.floor(Date.now() / DAY_MS) })
-    const operator = makePagePerson(service().url, olivia)
     const { text } = await operator.visit('/admin/northlight/overview?measure=refusals')
     const list = text.slice(text.indexOf('<caption class="hidden">Latest refusals'))
-    const links = [...list.matchAll(/<a href="\/admin\/northlight\/([^"]+)\/refusals">/g)]
-    expect(links.slice(0, 3).map(([, path]) => path)).to.deep.equal([
+    const links = matchesIn(list, /<a href="\/admin\/northlight\/([^"]+)\/refusals">/g)
+    expect(links.slice(0, 3)).to.deep.equal([
       'applications/northlight-notes',
       'applications/northlight-portal',
       'resource-servers/library',
@@ -177,7 +177,6 @@ describe('/admin/<site>/overview and /audit', () => {
   })
 
   it('filter the audit trail by action, application, person and day, also on the next page', async () => {
-    const operator = makePagePerson(service().url, olivia)
     for (let i = 0; i < 21; i += 1) await obtainTokens(service().url, { prompt: 'consent' })
     const address = '/admin/northlight/audit'
     const today = new Date().toISOString().slice(0, 10)
@@ -195,8 +194,7 @@ describe('/admin/<site>/overview and /audit', () => {
       const { text } = await operator.visit(`${address}?action=consent.given&${filter}`)
       expect(text, filter).to.include('No event matches these filters.')
     }
-    const next =
-      /id="next-page" href="([^"]*)"/.exec(first.text)?.[1]?.replaceAll('&#38;', '&') ?? ''
+    const next = linkOf(first, 'next-page')
     const second = await operator.visit(next)
     expect(second.text.match(eventRow)?.length).to.be.within(1, 4)
     expect(second.text).to.include('<option value="consent.given" selected>')
@@ -209,7 +207,6 @@ describe('/admin/<site>/overview and /audit', () => {
   })
 
   it('download the audit trail as CSV without formulas, and as NDJSON', async () => {
-    const operator = makePagePerson(service().url, olivia)
     await insert(service().kysely, 'audit_event', {
       ...{ id: 'evt_formula', occurred_at: Date.now(), action: 'course.update' },
       ...{ subject_kind: 'course', subject_id: 'crs_gone', site_id: 'sit_northlight' },
@@ -220,16 +217,13 @@ describe('/admin/<site>/overview and /audit', () => {
     expect(csv.text).to.match(/^time,actor,action,subject,account,reason/)
     expect(csv.text).to.include(",course.update,'=1+1,,'@SUM(A1),")
     expect(csv.text).to.include('title: Old -> =1+1')
-    const [event] = (await operator.visit(`${address}/ndjson?action=course.update`)).text
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line))
+    const ndjson = await operator.visit(`${address}/ndjson?action=course.update`)
+    const [event] = ndjson.text.match(/.+/g)?.map((line) => JSON.parse(line)) ?? []
     expect(event).to.include({ action: 'course.update', subject: '=1+1' })
     expect((await operator.visit(`${address}/xls`)).status).to.equal(404)
   })
 
   it('and every other page of the site link to pages and forms that exist', async () => {
-    const operator = makePagePerson(service().url, olivia)
     const patterns = Object.values(pages).map((pattern) => pattern.replaceAll(/:\w+/g, '[^/]+'))
     const isKnown = (path: string) => patterns.some((each) => new RegExp(`^${each}$`).test(path))
     const found = new Set(['/admin/northlight'])
@@ -251,8 +245,8 @@ describe('/admin/<site>/overview and /audit', () => {
 
   it('begin at a home page with the next steps, figures and what needs attention', async () => {
     const { kysely } = service()
-    const operator = makePagePerson(service().url, marco)
-    const home = async () => (await operator.visit('/admin/open-kitchen')).text
+    const other = makePagePerson(service().url, marco)
+    const home = async () => (await other.visit('/admin/open-kitchen')).text
     const site_id = 'sit_open_kitchen'
     await remove(kysely, 'oauth_application', { site_id })
     const day = Math.floor(Date.now() / DAY_MS)

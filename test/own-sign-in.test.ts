@@ -1,13 +1,14 @@
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
 import { beginSignIn, completeSignIn } from '../src/pages/relying-party/sign-in.ts'
 import { paths } from '../src/platform/http/paths.ts'
+import { encode, type Fields } from './support/wire.ts'
 
 const baseUrl = 'https://gatehouse.example'
 const now = 1_800_000_000_000
 
 /** Changes to a valid response. The sign-in must refuse each changed response (specification, Authentication 7). */
-const wrongAnswers: Record<string, Answer> = {
+const wrongAnswers: Record<string, Change> = {
   'another nonce': { claims: { nonce: 'another' } },
   'no nonce': { claims: { nonce: undefined } },
   'another issuer': { claims: { iss: 'https://elsewhere.example' } },
@@ -17,14 +18,16 @@ const wrongAnswers: Record<string, Answer> = {
   'no time of authentication': { claims: { auth_time: undefined } },
   'a past expiry': { claims: { exp: now / 1000 - 60 } },
   'a signature with another key': { foreignKey: true },
-  'another iss beside the code (RFC 9207)': { iss: 'https://elsewhere.example' },
-  'no code': { code: undefined },
-  'another state': { state: 'another' },
+  'another iss beside the code (RFC 9207)': { fields: { iss: 'https://elsewhere.example' } },
+  'no code': { fields: { code: undefined } },
+  'another state': { fields: { state: 'another' } },
 }
 
-type Answer = Partial<Record<'iss' | 'code' | 'state', string | undefined>> & {
+interface Change {
   readonly claims?: Record<string, unknown>
+  readonly fields?: Fields
   readonly foreignKey?: boolean
+  readonly ownFetch?: () => Promise<Response>
 }
 
 describe('the sign-in of our own pages', () => {
@@ -43,32 +46,26 @@ describe('the sign-in of our own pages', () => {
 
   it('is unavailable when the token endpoint is [design 24]', async () => {
     const body = { error: 'temporarily_unavailable' }
-    const unavailable = async () => Response.json(body, { status: 503 })
-    const outcome = await complete({}, unavailable).catch((error: unknown) => error)
+    const ownFetch = async () => Response.json(body, { status: 503 })
+    const outcome = await complete({ ownFetch }).catch((error: unknown) => error)
     expect(outcome).to.include({ ...body, statusCode: 503 })
   })
 })
 
-async function complete(
-  { claims, foreignKey = false, ...answer }: Answer,
-  fetchInstead?: () => Promise<Response>,
-) {
+async function complete({ claims, fields, foreignKey = false, ownFetch }: Change) {
   const { pending } = await beginSignIn('/account', baseUrl)
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
-  const payload = {
+  const id_token = await new SignJWT({
     ...{ iss: baseUrl, aud: 'gatehouse-pages', sub: 'per_sam', sid: 'ses', nonce: pending.nonce },
     ...{ iat: now / 1000, exp: now / 1000 + 600, auth_time: now / 1000 - 60, ...claims },
-  } as JWTPayload
-  const id_token = await new SignJWT(payload)
+  })
     .setProtectedHeader({ alg: 'ES256', kid: 'k' })
     .sign((foreignKey ? other : own).privateKey)
-  const parameters = { iss: baseUrl, code: 'c', state: pending.state, ...answer }
-  const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
-  const query = new URLSearchParams(Object.fromEntries(given) as Record<string, string>)
+  const query = encode({ iss: baseUrl, code: 'c', state: pending.state, ...fields })
   const key = { ...(await exportJWK(own.publicKey)), kid: 'k', alg: 'ES256', use: 'sig' }
   const tokens = { access_token: 'a', token_type: 'Bearer', id_token }
   const usual = async (address: string) =>
     Response.json(address.endsWith(paths.jwks) ? { keys: [key] } : tokens)
-  const ports = { baseUrl, ownFetch: fetchInstead ?? usual, now: () => now }
+  const ports = { baseUrl, ownFetch: ownFetch ?? usual, now: () => now }
   return await completeSignIn(query, pending, ports)
 }

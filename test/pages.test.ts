@@ -7,6 +7,7 @@ import { icon, iconNames } from '../views/icon.ts'
 import { colorOf, contrastPairs } from '../views/style-guide.ts'
 import { stylesheet, tokens } from '../views/stylesheet.ts'
 import { welcomePage } from '../views/welcome.ts'
+import { matchesIn } from './support/page-person.ts'
 import {
   canChange,
   canSee,
@@ -55,10 +56,9 @@ describe('the design system', () => {
   }
 
   it('has the icons of its sprite, each once', () => {
-    for (const name of iconNames)
-      expect(icon(name)?.for(english)).to.match(/^<svg.*<(path|circle|rect)/)
-    const drawn = new Set(iconNames.map((name) => icon(name)?.for(english)))
-    expect(drawn).to.have.length(iconNames.length)
+    const drawn = iconNames.map((name) => icon(name)?.for(english))
+    for (const each of drawn) expect(each).to.match(/^<svg.*<(path|circle|rect)/)
+    expect(new Set(drawn)).to.have.length(iconNames.length)
   })
 
   it('uses only sizes of its scale for texts and spaces', () => {
@@ -96,11 +96,10 @@ describe('pages', () => {
       // The header of the administration names the site first.
       const header = /<span>Harbour &#38; Hill<\/span>|<small>on Harbour &#38; Hill<\/small>/
       expect(markup).to.match(header).and.not.include('Gatehouse')
-      const ids = [...markup.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id)
+      const ids = matchesIn(markup, /\sid="([^"]+)"/g)
       expect(ids).to.deep.equal([...new Set(ids)])
       const css = String(stylesheet.content)
-      const named = [...markup.matchAll(/\sclass="([^"]+)"/g)]
-      const classes = named.flatMap(([, all]) => all?.split(' '))
+      const classes = matchesIn(markup, /\sclass="([^"]+)"/g).flatMap((all) => all.split(' '))
       expect(classes.filter((each) => !css.includes(`.${each}`))).to.deep.equal([])
     })
 

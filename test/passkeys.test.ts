@@ -1,6 +1,6 @@
 import { type Lies, makeAuthenticator, optionsOf } from './support/authenticator.ts'
 import { openAuthorization } from './support/client.ts'
-import { insert, rowOf, rowsOf } from './support/database.ts'
+import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import {
   amir,
   flushingSoon,
@@ -10,17 +10,18 @@ import {
   olivia,
   policyWith,
   sam,
+  startService,
 } from './support/gatehouse.ts'
 import { mailsWith } from './support/mail-folder.ts'
-import { hiddenField, makePagePerson, type PagePerson, type Seen } from './support/page-person.ts'
+import { hiddenField, makePagePerson, type PagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { forEachDatabase, sharedService } from './support/storages.ts'
-import { encode, expectAnswer, type Fields } from './support/wire.ts'
+import { answerOf, encode, expectAnswer, type Fields } from './support/wire.ts'
 
 const [list, add] = ['/account/passkeys', '/account/passkeys/add']
 
 type Device = ReturnType<typeof makeAuthenticator>
-type Enrolment = { device?: Device; lies?: Lies; person?: PagePerson }
+type Browser = PagePerson['browser']
 
 describe('passkeys', () => {
   let aheadMs = 0
@@ -32,49 +33,48 @@ describe('passkeys', () => {
   const here = () => service().url
 
   /** Adds a passkey with the options on a person's page. `lies` are false values in the response. */
-  const enrol = async (answers: typeof sam, given: Enrolment = {}) => {
-    const { device = makeAuthenticator(here()), lies = {} } = given
-    const { person = makePagePerson(here(), answers) } = given
+  const enrol = async (answers: typeof sam, given: { device?: Device; lies?: Lies } = {}) => {
+    const { device = makeAuthenticator(here()), lies } = given
+    const person = makePagePerson(here(), answers)
     const page = await person.visit(add)
     const credential = device.create(optionsOf(page.text), lies)
     return { device, person, seen: await person.send(page, add, { credential, name: 'Phone' }) }
   }
 
+  const follow = async (browser: Browser, to: string | null, init?: RequestInit) =>
+    await answerOf(await browser.open(new URL(to ?? '', here()), init))
+  const post = async (browser: Browser, path: string, fields: Fields) => {
+    const form = { method: 'POST', body: encode(fields) }
+    const { status, headers, text } = await follow(browser, path, form)
+    return { status, location: headers.get('location'), text }
+  }
+
   const arrive = async (asked: Fields = {}) => {
     const { browser } = makePagePerson(here(), sam)
     const at = await openAuthorization(browser, here(), asked)
-    const page = await browser.open(at)
-    const text = await page.text()
+    const { text, headers } = await follow(browser, at.href)
     const csrf = hiddenField(text)
-    const send = async (credential: string, more: { at?: URL; csrf?: string } = {}) => {
-      const body = encode({ credential, csrf: more.csrf ?? csrf })
-      const target = new URL(`${(more.at ?? at).pathname}/passkey`, here())
-      const answer = await browser.open(target, { method: 'POST', body })
-      const location = answer.headers.get('location')
-      return { status: answer.status, location, text: location ? '' : await answer.text() }
-    }
-    return { browser, at, headers: page.headers, text, csrf, options: optionsOf(text), send }
+    const send = async (credential: string, form = { at, csrf }) =>
+      await post(browser, `${form.at.pathname}/passkey`, { credential, csrf: form.csrf })
+    return { browser, at, headers, text, csrf, options: optionsOf(text), send }
+  }
+
+  /** Sends a response of a device in a new browser. */
+  const signInWith = async (device: Device, lies?: Lies) => {
+    const { browser, options, send } = await arrive()
+    return { ...(await send(device.use(options, lies))), browser }
   }
 
   const arriveWithPassword = async ({ login, password }: typeof sam, asked?: Fields) => {
     const { browser, at, csrf } = await arrive(asked)
-    const post = async (path: string, fields: Fields) => {
-      const init = { method: 'POST', body: encode({ csrf, ...fields }) }
-      const answer = await browser.open(new URL(path, here()), init)
-      const { status, headers } = answer
-      return { status, location: headers.get('location'), text: await answer.text() }
-    }
-    const { text, location } = await post(at.pathname, { login, password })
-    const target = `${at.pathname}/second-step`
-    const send = async (credential: string) => await post(target, { credential })
+    const { text, location } = await post(browser, at.pathname, { csrf, login, password })
+    const send = async (credential: string) =>
+      await post(browser, `${at.pathname}/second-step`, { csrf, credential })
     return { browser, text, location, options: location ? {} : optionsOf(text), send }
   }
 
-  const acrsOf = async (email: string) => {
-    const { id } = await rowOf(service().kysely, 'person', { email })
-    const rows = await rowsOf(service().kysely, 'browser_session', { person_id: id })
-    return rows.map(({ acr }) => acr)
-  }
+  const acrsOf = async (person_id: string) =>
+    (await rowsOf(service().kysely, 'browser_session', { person_id })).map(({ acr }) => acr)
   const rowOfDevice = async (id: string) => await rowOf(service().kysely, 'passkey', { id })
   const eventOf = async (action: string, reason: string | null = null) =>
     await eventually(5000, () => rowOf(service().kysely, 'audit_event', { action, reason }))
@@ -84,22 +84,20 @@ describe('passkeys', () => {
     expect(seen).to.include({ status: 200, path: `${list}?done=added` })
     expect(seen.text).to.include('Phone').and.include('On one device only')
     expect((await eventOf('passkey.add')).after).to.equal('{"passkey":"Phone"}')
-    const { send, options, browser } = await arrive()
-    const answer = await send(device.use(options))
-    expect(answer.status).to.equal(303)
-    const next = await browser.open(new URL(answer.location ?? '', here()))
+    const { browser, status, location } = await signInWith(device)
+    expect(status).to.equal(303)
+    const next = await follow(browser, location)
     expect(next.headers.get('location')).to.match(/consent$|\?code=/)
     expect((await rowOfDevice(device.id)).last_used_at).to.be.above(0)
-    expect(await acrsOf(sam.login)).to.include('urn:gatehouse:mfa')
+    expect(await acrsOf('per_sam')).to.include('urn:gatehouse:mfa')
     await mailsWith(service(), 'A passkey for', sam.login)
   })
 
   it('count as one factor, if the authenticator did not verify its user', async () => {
     const { device } = await enrol(olivia, { lies: { flags: 1 | 64 } })
-    const { send, options, browser } = await arrive()
-    const answer = await send(device.use(options, { flags: 1 }))
-    await browser.open(new URL(answer.location ?? '', here()))
-    const acrs = await acrsOf(olivia.login)
+    const { browser, location } = await signInWith(device, { flags: 1 })
+    await follow(browser, location)
+    const acrs = await acrsOf('per_olivia')
     expect(acrs).to.include('urn:gatehouse:passkey').and.not.include('urn:gatehouse:mfa')
   })
 
@@ -131,8 +129,7 @@ describe('passkeys', () => {
     // [291, 292, 293]
     it(`reject a response for ${what}, and one to add a passkey`, async () => {
       const { device } = await enrol(noor)
-      const { send, options } = await arrive()
-      const answer = await send(device.use(options, lies))
+      const answer = await signInWith(device, lies)
       expect(answer).to.include({ status: 401, location: null })
       expect(answer.text).to.include('This passkey is not valid here.')
       await eventOf('sign_in.failure', 'invalid passkey response')
@@ -150,7 +147,7 @@ describe('passkeys', () => {
     const [one, other] = [await arrive(), await arrive()]
     expect((await other.send(device.use(one.options))).status).to.equal(401)
     expect((await other.send(device.use(one.options), one)).status).to.equal(400)
-    expect((await one.send(device.use(one.options), { csrf: '' })).status).to.equal(403)
+    expect((await one.send(device.use(one.options), { ...one, csrf: '' })).status).to.equal(403)
     const elsewhere = optionsOf((await makePagePerson(here(), noor).visit(add)).text)
     const page = await person.visit(add)
     const credential = makeAuthenticator(here()).create(elsewhere)
@@ -162,7 +159,7 @@ describe('passkeys', () => {
     const { device } = await enrol(noor)
     const { send, options, browser, at } = await arrive()
     const response = device.use(options)
-    await browser.open(new URL((await send(response)).location ?? '', here()))
+    await follow(browser, (await send(response)).location)
     browser.keep(at, [`gatehouse=${at.pathname.split('/')[2]}; path=${at.pathname}`])
     expect((await send(response)).status).to.equal(400)
   })
@@ -172,15 +169,11 @@ describe('passkeys', () => {
     const { device } = await enrol(noor, { lies: { counter: 5 } })
     device.countFrom(5)
     const clone = device.copy()
-    const first = await arrive()
-    expect((await first.send(device.use(first.options))).status).to.equal(303)
-    const second = await arrive()
-    const answer = await second.send(clone.use(second.options))
-    expectAnswer(answer, 401, 'a copy of it was used')
-    const { id } = await rowOf(service().kysely, 'person', { email: noor.login })
-    expect(await eventOf('passkey.clone')).to.include({ person_id: id, actor_person_id: null })
-    const third = await arrive()
-    expect((await third.send(device.use(third.options))).status).to.equal(401)
+    expect((await signInWith(device)).status).to.equal(303)
+    expectAnswer(await signInWith(clone), 401, 'a copy of it was used')
+    const event = await eventOf('passkey.clone')
+    expect(event).to.include({ person_id: 'per_noor', actor_person_id: null })
+    expect((await signInWith(device)).status).to.equal(401)
     expect(await mailsWith(service(), 'was locked', noor.login)).to.have.length(1)
     expect((await makePagePerson(here(), noor).visit(list)).text).to.include('copy of this passkey')
   })
@@ -224,33 +217,29 @@ describe('passkeys', () => {
   it('are added and removed only shortly after a sign-in', async () => {
     const { device, person } = await enrol(sam)
     const csrf = hiddenField((await person.visit(list)).text)
-    const change = async (path: string, method = 'POST') => {
-      const init = method === 'POST' ? { method, body: encode({ csrf, passkey: device.id }) } : {}
-      return (await person.open(path, init)).headers.get('location') ?? ''
-    }
+    const fields = { csrf, passkey: device.id }
     aheadMs = 11 * 60_000
     for (const path of [add, `${list}/remove`])
-      expect(await change(path)).to.include('prompt=login')
-    expect(await change(add, 'GET')).to.include('prompt=login')
+      expect((await post(person.browser, path, fields)).location).to.include('prompt=login')
+    expect((await person.open(add)).headers.get('location')).to.include('prompt=login')
     aheadMs = 0
-    expect(await change(`${list}/remove`)).to.equal(`${list}?done=removed`)
+    const removed = await post(person.browser, `${list}/remove`, fields)
+    expect(removed.location).to.equal(`${list}?done=removed`)
   })
 
   // [301]
   it('do not sign in after they were removed, or when the account is disabled', async () => {
     const { device, person } = await enrol(olivia)
-    const { device: other } = await enrol(olivia, { person })
+    const { device: other } = await enrol(olivia)
     const fields = { csrf: hiddenField((await person.visit(list)).text), passkey: device.id }
     expect((await person.post(`${list}/remove`, fields)).path).to.equal(`${list}?done=removed`)
     await eventOf('passkey.remove')
-    const { send, options } = await arrive()
-    expect((await send(device.use(options))).status).to.equal(401)
+    expect((await signInWith(device)).status).to.equal(401)
     await eventOf('sign_in.failure', 'unknown passkey')
-    const whose = service().kysely.updateTable('person').where('email', '=', olivia.login)
-    await whose.set({ disabled_at: 1 }).execute()
-    expect((await send(other.use(options))).status).to.equal(401)
-    await whose.set({ disabled_at: null }).execute()
-    expect((await send(other.use(options))).status).to.equal(303)
+    await change(service().kysely, 'person', { id: 'per_olivia' }, { disabled_at: 1 })
+    expect((await signInWith(other)).status).to.equal(401)
+    await change(service().kysely, 'person', { id: 'per_olivia' }, { disabled_at: null })
+    expect((await signInWith(other)).status).to.equal(303)
   })
 
   // [302]
@@ -269,7 +258,7 @@ describe('passkeys', () => {
     ])
       expect((await send(text)).status, text).to.equal(401)
     const { device, person } = await enrol(sam)
-    const page: Seen = await person.visit(add)
+    const page = await person.visit(add)
     for (const credential of ['', '{', '{"id":"x"}', device.use({ challenge: 'x' })])
       expect((await person.send(page, add, { credential, name: '' })).status).to.equal(422)
   })
@@ -300,8 +289,8 @@ describe('passkeys', () => {
     expect(options.allowCredentials).to.deep.include({ type: 'public-key', id: device.id })
     const { status, location } = await send(device.use(options, { flags: 1 }))
     expect(status).to.equal(303)
-    await browser.open(new URL(location ?? '', here()))
-    expect(await acrsOf(noor.login)).to.include('urn:gatehouse:mfa')
+    await follow(browser, location)
+    expect(await acrsOf('per_noor')).to.include('urn:gatehouse:mfa')
     expect((await arriveWithPassword(amir, asked)).location, 'has none').to.match(/authorize/)
   })
 
@@ -346,24 +335,20 @@ forEachDatabase('passkeys of one person or network', (start) => {
     const { browser } = makePagePerson(service.url, sam)
     const at = await openAuthorization(browser, service.url)
     const csrf = hiddenField(await (await browser.open(at)).text())
-    const body = encode({ csrf, credential: '{}' })
-    const send = async () => await browser.open(new URL(`${at}/passkey`), { method: 'POST', body })
-    const statuses = [(await send()).status, (await send()).status, (await send()).status]
-    expect(statuses).to.deep.equal([401, 401, 429])
+    const form = { method: 'POST', body: encode({ csrf, credential: '{}' }) }
+    const send = async () => (await browser.open(new URL(`${at}/passkey`), form)).status
+    expect([await send(), await send(), await send()]).to.deep.equal([401, 401, 429])
   })
 })
 
-describe('passkeys at an IP address', () => {
-  const service = sharedService()
-
-  it('are not offered, because browsers have none there', async () => {
-    const person = makePagePerson(service().url, sam)
-    const { text } = await person.visit(list)
-    expect(text).to.include('no-host').and.not.include(add)
-    expect((await person.visit(add)).status).to.equal(404)
-    const { browser } = makePagePerson(service().url, sam)
-    const page = await browser.open(await openAuthorization(browser, service().url))
-    expect(page.headers.get('content-security-policy')).to.match(/script-src 'sha256-[\w+/=]+';/)
-    expect(await page.text()).not.to.include('webauthn')
-  })
+it('passkeys are not offered at an IP address, because browsers have none there', async () => {
+  await using service = await startService()
+  const person = makePagePerson(service.url, sam)
+  const { text } = await person.visit(list)
+  expect(text).to.include('no-host').and.not.include(add)
+  expect((await person.visit(add)).status).to.equal(404)
+  const { browser } = makePagePerson(service.url, sam)
+  const page = await browser.open(await openAuthorization(browser, service.url))
+  expect(page.headers.get('content-security-policy')).to.match(/script-src 'sha256-[\w+/=]+';/)
+  expect(await page.text()).not.to.include('webauthn')
 })

@@ -7,16 +7,16 @@ import { makeGuardedFetch, type SendOutgoing } from '../src/platform/outgoing/gu
 import { openSignIn } from './support/client.ts'
 import { change, rowOf } from './support/database.ts'
 import { certificate, lookUpHere, startHttpsHost } from './support/document-host.ts'
-import { olivia, policyWith, type RunningService, sam, startService } from './support/gatehouse.ts'
+import { olivia, type RunningService, sam, startWith } from './support/gatehouse.ts'
 import { freePort, startProgram, temporaryFolder } from './support/programs.ts'
 
 const CHECK = 'https://client.example/password-check'
 const stranger = { login: 'nobody@northlight.example', password: sam.password }
 
 describe('the password check of the platform', () => {
-  async function startWith(fetch: SendOutgoing, timeoutMs: number) {
-    const policy = policyWith({ signIn: { passwordCheck: { url: CHECK, timeoutMs } } })
-    const service = await startService({ policy, fetch })
+  async function startChecked(fetch: SendOutgoing, timeoutMs: number) {
+    const passwordCheck = { url: CHECK, timeoutMs }
+    const service = await startWith({ signIn: { passwordCheck } }, { fetch })
     await change(service.kysely, 'person', { email_canonical: sam.login }, { password_hash: null })
     return service
   }
@@ -26,7 +26,7 @@ describe('the password check of the platform', () => {
   const readHash = async ({ kysely }: RunningService) =>
     (await rowOf(kysely, 'person', { email_canonical: sam.login })).password_hash
 
-  async function signIn({ url }: RunningService, typed: { login: string; password: string }) {
+  async function signIn({ url }: RunningService, typed: typeof sam) {
     const answer = await openSignIn(url)
     const startedMs = performance.now()
     const { status, text } = await answer(typed)
@@ -42,8 +42,7 @@ describe('the password check of the platform', () => {
     }
     await using opening = new AsyncDisposableStack()
     const platform = await startHttpsHost(listener, { admits: () => false })
-    const service = await startWith(opening.use(platform).fetch, timeoutMs)
-    opening.use(service)
+    const service = opening.use(await startChecked(opening.use(platform).fetch, timeoutMs))
     const open = opening.move()
     return { service, asked, [Symbol.asyncDispose]: () => open.disposeAsync() }
   }
@@ -56,7 +55,7 @@ describe('the password check of the platform', () => {
     writeFileSync(files.TLS_CERT, cert)
     const port = await freePort()
     const options = { lookUp: lookUpHere, certificates: cert, port }
-    await using service = await startWith(makeGuardedFetch(options), 5000)
+    await using service = await startChecked(makeGuardedFetch(options), 5000)
     const platform = await startProgram({
       file: process.execPath,
       arguments: [join(import.meta.dirname, '../examples/password-check/server.mjs')],
@@ -67,14 +66,11 @@ describe('the password check of the platform', () => {
       },
       readyWhen: /listening/,
     })
-    try {
-      expect((await signIn(service, { ...sam, password: 'wrong' })).status).to.equal(401)
-      expect((await signIn(service, stranger)).status).to.equal(401)
-      expect((await signIn(service, sam)).status).to.equal(303)
-      expect(await readHash(service)).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
-    } finally {
-      await platform.kill()
-    }
+    expect((await signIn(service, { ...sam, password: 'wrong' })).status).to.equal(401)
+    expect((await signIn(service, stranger)).status).to.equal(401)
+    expect((await signIn(service, sam)).status).to.equal(303)
+    expect(await readHash(service)).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/)
+    await platform.kill()
     expect((await signIn(service, sam)).status).to.equal(303)
     expect((await signIn(service, olivia)).status).to.equal(303)
     expect(service.log.join('')).to.not.include(sam.password)

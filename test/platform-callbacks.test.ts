@@ -38,13 +38,9 @@ describe('a callback pattern (design 6)', () => {
     ...[`${base}a?`, `${base}a#b`, `${base}a#`],
     // Another host, or another spelling of the same host.
     ...[
-      ...[
-        'https://chatgpt.com@evil.example',
-        'https://a:b@chatgpt.com',
-        'https://chatgpt.com:8443',
-      ],
-      ...['https://chatgpt.com:443', 'https://CHATGPT.com', 'HTTPS://chatgpt.com'],
-      ...['http://chatgpt.com', 'https://chatgpt.com.', 'https://evil.chatgpt.com'],
+      ...['https://chatgpt.com@evil.example', 'https://a:b@chatgpt.com', 'http://chatgpt.com'],
+      ...['https://chatgpt.com:8443', 'https://chatgpt.com:443', 'https://CHATGPT.com'],
+      ...['HTTPS://chatgpt.com', 'https://chatgpt.com.', 'https://evil.chatgpt.com'],
       'https://chatgpt.com.evil.example',
     ].map((origin) => `${origin}/connector/oauth/a`),
     'https://chatgpt.com/connector/oauth2/a',

@@ -19,7 +19,7 @@ import { responseValidator } from './support/openapi.ts'
 import { temporaryFolder } from './support/programs.ts'
 import { type ClientKey, makeClientKey, unsignedJwt } from './support/proofs.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { type Answer, answerOf, get, type Json, refusalOf } from './support/wire.ts'
+import { type Answer, get, type Json, postForm, postJson, refusalOf } from './support/wire.ts'
 
 const key = await makeClientKey('ES256', 'platform-1')
 const other = await makeClientKey('ES256', 'platform-1')
@@ -54,10 +54,9 @@ async function sign(url: string, body: string, signing: Signing = {}): Promise<s
     .sign((signing.key ?? key).privateKey)
 }
 
-async function post(url: string, body: string, jwt: string, more: Record<string, string> = {}) {
-  const headers = { 'content-type': 'application/x-ndjson', authorization: `Bearer ${jwt}` }
-  const init = { method: 'POST', headers: { ...headers, ...more }, body }
-  return await answerOf(await fetch(url + path, init))
+async function post(url: string, body: string, token: string, more: Record<string, string> = {}) {
+  const headers = { 'content-type': 'application/x-ndjson', ...more }
+  return await postJson(url + path, body, { token, headers })
 }
 
 async function write(url: string, records: readonly object[]): Promise<Answer> {
@@ -119,24 +118,21 @@ forEachStorage('records of the platform', (start) => {
   it('are rejected one by one, with the field and its problem', async () => {
     const { url } = running()
     const order = { type: 'order', id: 'ord_1', site: 'sit_none', person: 'per_bob', number: '1' }
-    const answer = await write(url, [
-      person('bob', { surname: 'x' }),
-      person('eve'),
-      { ...person('fay'), email: undefined },
-      person('gus', { password: 'a password of the platform' }),
-      person('hal', { passwordHash: 'md5:x' }),
-      { ...order, totalCents: 1, currency: 'EUR', placedAt: createdAt },
-      person('eve2', { email: 'eve@pottery.example' }),
-      { type: 'rocket' },
-    ])
-    const [surname, eve, ...problems] = resultsOf(answer)
-    expect(eve).to.equal('changed')
-    expect(surname).to.match(/surname/)
-    const ofFields = [/^email: /, /^password: .*passwordHash/, /^passwordHash: /]
-    const wrongType = /^type: must be one of site, person/
-    const ofRecords = [/refers to a rejected record/, /same email/, wrongType]
-    for (const [position, said] of [...ofFields, ...ofRecords].entries())
-      expect(problems[position]).to.match(said)
+    const paid = { totalCents: 1, currency: 'EUR', placedAt: createdAt }
+    const cases: [object, RegExp][] = [
+      [person('bob', { surname: 'x' }), /surname/],
+      [person('eve'), /^changed$/],
+      [person('fay', { email: undefined }), /^email: /],
+      [person('gus', { password: 'a password of the platform' }), /^password: .*passwordHash/],
+      [person('hal', { passwordHash: 'md5:x' }), /^passwordHash: /],
+      [{ ...order, ...paid }, /refers to a rejected record/],
+      [person('eve2', { email: 'eve@pottery.example' }), /same email/],
+      [{ type: 'rocket' }, /^type: must be one of site, person/],
+    ]
+    const records = cases.map(([record]) => record)
+    const answer = await write(url, records)
+    const results = resultsOf(answer)
+    for (const [index, [, said]] of cases.entries()) expect(results[index]).to.match(said)
     expect(answer.body.results[0]).to.include({ line: 1, ok: false, changed: false })
     const noJson = `{"type":\n\n${linesOf([person('ivy')])}`
     const mixed = await post(url, noJson, await sign(url, noJson))
@@ -219,12 +215,11 @@ describe('the credential of the platform', () => {
     const jwt = await sign(url, '')
     expect((await userinfo(url, jwt)).status).to.equal(401)
     for (const place of [paths.adminGraphql, paths.graphql, paths.mcpAdmin]) {
-      const headers = { authorization: `Bearer ${jwt}`, 'content-type': 'application/json' }
-      const init = { method: 'POST', headers, body: '{"query":"{ __typename }"}' }
-      expect((await fetch(url + place, init)).status, place).to.equal(401)
+      const { status } = await postJson(url + place, { query: '{ __typename }' }, { token: jwt })
+      expect(status, place).to.equal(401)
     }
-    const form = new URLSearchParams({ grant_type: 'client_credentials', client_assertion: jwt })
-    expect((await fetch(url + paths.token, { method: 'POST', body: form })).status).to.equal(400)
+    const form = { grant_type: 'client_credentials', client_assertion: jwt }
+    expect((await postForm(url + paths.token, form)).status).to.equal(400)
   })
 
   it('is not used up by a request whose body was replaced', async () => {
@@ -242,10 +237,10 @@ describe('the credential of the platform', () => {
     const large = ' '.repeat(RECORDS_BYTES_MAX + 1)
     expect((await post(url, large, 'x.y.z')).status).to.equal(401)
     expect((await post(url, large, await sign(url, large))).status).to.equal(413)
-    const zipped = { 'content-encoding': 'gzip' }
-    expect((await post(url, body, await sign(url, body), zipped)).status).to.equal(415)
-    const json = { 'content-type': 'application/json' }
-    expect((await post(url, body, await sign(url, body), json)).status).to.equal(415)
+    for (const other of [{ 'content-encoding': 'gzip' }, { 'content-type': 'application/json' }]) {
+      const { status } = await post(url, body, await sign(url, body), other)
+      expect(status, Object.keys(other).join()).to.equal(415)
+    }
     expect((await get(url + path)).status).to.equal(405)
   })
 

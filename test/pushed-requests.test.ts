@@ -1,13 +1,6 @@
 import { paths, planPaths } from '../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import {
-  asPortal,
-  authorizeUrl,
-  codeVerifier,
-  errorOf,
-  exchange,
-  locationOf,
-} from './support/client.ts'
+import { asPortal, authorizeUrl, errorOf, exchange, locationOf } from './support/client.ts'
 import { change, editList, rowOf, rowsOf } from './support/database.ts'
 import { notes, portal, sam, startService, startWith } from './support/gatehouse.ts'
 import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './support/proofs.ts'
@@ -87,13 +80,8 @@ describe('pushed authorization requests with a key', () => {
       ] as const) {
         const { request_uri } = await pushWith(fields, prover)
         const { code } = await authorizePushed(pushedUrl(url, request_uri))
-        const form = { grant_type: 'authorization_code', code, ...asPortal, resource: url }
-        const answer = await postForm(
-          url + paths.token,
-          { ...form, code_verifier: codeVerifier },
-          await prove(exchanger, paths.token),
-        )
-        expect(answer.status).to.equal(status)
+        const proof = await prove(exchanger, paths.token)
+        expect((await exchange(url, code, asPortal, proof)).status).to.equal(status)
       }
     }
     expect((await pushWith(named, other)).error).to.equal('invalid_request')
@@ -103,7 +91,7 @@ describe('pushed authorization requests with a key', () => {
 describe('pushed authorization requests that are refused', () => {
   const running = sharedService(on)
 
-  const refused: readonly [string, Fields, string][] = [
+  for (const [what, fields, refusal] of [
     ['without the secret', { client_secret: undefined }, '401 invalid_client'],
     ['with a wrong secret', { client_secret: 'wrong' }, '401 invalid_client'],
     ['to an unregistered address', { redirect_uri: elsewhere }, '400 invalid_request'],
@@ -114,8 +102,7 @@ describe('pushed authorization requests that are refused', () => {
     ['for an operator scope', { scope: 'openid courses:read' }, '400 invalid_scope'],
     ['that name another one', { request_uri: `${URN}x` }, '400 request_uri_not_supported'],
     ['with a request object', { request: 'e30.e30.' }, '400 request_not_supported'],
-  ]
-  for (const [what, fields, refusal] of refused) {
+  ] as const) {
     it(`${what}: ${refusal} [RFC 9126 §2.1; RFC 9126 §2.3; RFC 9126 §7.2]`, async () => {
       const answer = await push(running().url, fields)
       expect(refusalOf(answer)).to.equal(refusal)

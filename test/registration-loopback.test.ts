@@ -1,4 +1,3 @@
-import type { ServicePolicy } from '../src/config/config.ts'
 import { makeLoopbackClients } from '../src/oauth/clients/loopback-clients.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { sqlState } from '../src/platform/store/oauth-state.ts'
@@ -8,10 +7,8 @@ import { defaultsInForce } from './support/figures.ts'
 import { fresh } from './support/shared.ts'
 
 const DAY_MS = 86_400_000
-const UNUSED_SECONDS = 86_400
-const IDLE_SECONDS = 90 * 86_400
-const UNUSED_MAX = 3
 const HERE = '192.0.2.7'
+const { service } = defaultsInForce()
 
 const registration = {
   name: 'A program',
@@ -21,30 +18,26 @@ const registration = {
 } as const
 
 /** Creates loopback clients on a database, with a clock and a count of their writes. */
-function watch(
-  database: Database,
-  loopbackHosts: ServicePolicy['loopbackHosts'] = ['127.0.0.1', 'localhost'],
-) {
+function watch(database: Database, loopbackHosts = service.loopbackHosts) {
   const clock = { ms: Date.now() }
   const now = () => clock.ms
   const records = sqlState(database, { now }).adapterFor('Client')
   const counted = { writes: 0 }
   const clients = makeLoopbackClients({
     records: {
-      find: async (id) => await records.find(id),
+      ...records,
       async upsert(...record) {
         counted.writes += 1
         await records.upsert(...record)
       },
-      destroy: async (id) => await records.destroy(id),
     },
     database,
     networkKey: Buffer.alloc(32, 1),
     registration: {
-      ...defaultsInForce().service.registration,
-      unusedClientSeconds: UNUSED_SECONDS,
-      unusedClientsPerNetworkMax: UNUSED_MAX,
-      idleClientSeconds: IDLE_SECONDS,
+      ...service.registration,
+      unusedClientSeconds: 86_400,
+      unusedClientsPerNetworkMax: 3,
+      idleClientSeconds: 90 * 86_400,
     },
     loopbackHosts,
     now,

@@ -132,8 +132,8 @@ export async function getCode(...wanted: Parameters<typeof obtainCode>): Promise
 }
 
 /** Exchanges a code, with the URL of the service as resource. */
-export async function exchange(url: string, code: string, fields: Fields = {}): Promise<Answer> {
-  return await postForm(url + paths.token, {
+export async function exchange(url: string, code: string, fields?: Fields, headers?: string[]) {
+  const form = {
     grant_type: 'authorization_code',
     code,
     redirect_uri: notes.redirectUri,
@@ -141,7 +141,8 @@ export async function exchange(url: string, code: string, fields: Fields = {}): 
     code_verifier: codeVerifier,
     resource: url,
     ...fields,
-  })
+  }
+  return await postForm(url + paths.token, form, headers)
 }
 
 export async function redeem(url: string, { form }: Pick<ObtainedCode, 'form'>): Promise<Answer> {

@@ -85,7 +85,7 @@ export function matchesIn(text: string, pattern: RegExp): string[] {
   return [...text.matchAll(pattern)].map(([, group = '']) => group)
 }
 
-export function linkOf(page: Seen, id: string): string {
+export function linkOf(page: Pick<Seen, 'text'>, id: string): string {
   const tag = new RegExp(`<a[^>]*id="${id}"[^>]*>`).exec(page.text)?.[0] ?? ''
   return decode(/href="([^"]*)"/.exec(tag)?.[1] ?? '')
 }
