@@ -42,7 +42,6 @@ import {
   type Answer,
   answerOf,
   basic,
-  bearer,
   encode,
   type Fields,
   get,
@@ -55,12 +54,20 @@ type Method = 'GET' | 'POST'
 type Ask = (url: string) => Promise<Answer>
 type TokenOf = (url: string) => Promise<string>
 
-type Call = JsonOptions & { readonly body?: unknown }
+/** A request with a query, and with a form or a JSON body if it is a POST. */
+type Call = JsonOptions & {
+  readonly query?: Fields
+  readonly form?: Fields
+  readonly body?: unknown
+}
 
-async function call(method: Method, address: string, { token, headers, body }: Call = {}) {
+async function call(method: Method, address: string, asked: Call = {}): Promise<Answer> {
+  const { query, token, headers, form, body } = asked
+  const target = query ? `${address}?${encode(query)}` : address
   const sent = { ...(token && { authorization: `Bearer ${token}` }), ...headers }
-  if (method === 'GET') return await get(address, sent)
-  return await postJson(address, body, { headers: sent })
+  if (method === 'GET') return await get(target, sent)
+  if (form) return await postForm(target, form, sent)
+  return await postJson(target, body, { headers: sent })
 }
 
 /** Returns an operator's token. Reuses it for the same scope, because an address may register only a few clients. */
@@ -112,18 +119,16 @@ describe('openapi.json describes', () => {
   const service = sharedService({}, startWithPlatform)
 
   /** Defines a test for each row. A title states what is sent and ends with the expected status. */
-  function answers(method: Method, path: string, rows: Readonly<Record<string, Ask>>) {
-    for (const [title, ask] of Object.entries(rows)) {
+  function answers(method: Method, path: string, rows: Readonly<Record<string, Ask | Call>>) {
+    for (const [title, row] of Object.entries(rows)) {
       it(`${method} ${path}, ${title}`, async () => {
         const { url } = service()
-        await expectDescribed(url, `${method} ${path}`, Number(title.slice(-3)), await ask(url))
+        const answer = await (typeof row === 'function' ? row(url) : call(method, url + path, row))
+        await expectDescribed(url, `${method} ${path}`, Number(title.slice(-3)), answer)
       })
     }
   }
 
-  const read = (path: string, headers = {}): Ask => {
-    return (url) => get(url + path, headers)
-  }
   for (const path of [
     ...[paths.openidConfiguration, paths.authorizationServer, paths.jwks, paths.openApi],
     ...[paths.authMd, paths.llmsTxt, paths.aiCatalog, paths.serverCard, paths.serverCardMember],
@@ -131,42 +136,32 @@ describe('openapi.json describes', () => {
     ...protectedResources.map((resource) => protectedResourcePath(resource)),
   ]) {
     answers('GET', path, {
-      'the document: 200': read(path),
-      'with If-None-Match: 304': read(path, { 'if-none-match': '*' }),
+      'the document: 200': {},
+      'with If-None-Match: 304': { headers: { 'if-none-match': '*' } },
     })
   }
   for (const path of [paths.health, paths.ready, paths.memberSchema, paths.adminSchema])
-    answers('GET', path, { 'a check: 200': read(path) })
+    answers('GET', path, { 'a check: 200': {} })
 
-  function register(body: unknown, headers = {}): Ask {
-    return (url) => call('POST', url + paths.registration, { body, headers })
-  }
   answers('POST', paths.registration, {
-    'a known platform: 201': register({ client_name: 'Claude' }),
-    'a local client: 201': register({ client_name: 'mine', ...local }),
-    'a local client with sign-out: 201': register({ ...local, ...signingOut }),
-    'an unknown name: 400': register({ client_name: 'nobody' }),
-    'a callback elsewhere: 400': register({ client_name: 'mine', redirect_uris: [foreign] }),
-    'a form: 415': register('x=y', asForm),
-    'too large: 413': register({ client_name: 'x'.repeat(200_000) }),
+    'a known platform: 201': { body: { client_name: 'Claude' } },
+    'a local client: 201': { body: { client_name: 'mine', ...local } },
+    'a local client with sign-out: 201': { body: { ...local, ...signingOut } },
+    'an unknown name: 400': { body: { client_name: 'nobody' } },
+    'a callback elsewhere: 400': { body: { client_name: 'mine', redirect_uris: [foreign] } },
+    'a form: 415': { body: 'x=y', headers: asForm },
+    'too large: 413': { body: { client_name: 'x'.repeat(200_000) } },
   })
 
-  function form(path: string, fields: Fields, headers = {}): Ask {
-    return (url) => postForm(url + path, fields, headers)
-  }
-  function json(path: string, headers = {}): Ask {
-    return (url) => call('POST', url + path, { body: {}, headers })
-  }
   const long = 'x'.repeat(100_000)
-
   for (const path of [paths.authorization, paths.endSession]) {
     answers('POST', path, {
-      'a form: 303': form(path, { response_type: 'code', state: 'x' }),
-      'a form of a program: 303': form(path, { state: 'x' }, asProgram),
-      'JSON: 415': json(path),
-      'JSON in a browser: 415': json(path, asBrowser),
-      'too large: 413': form(path, { state: long }),
-      'too large in a browser: 413': form(path, { state: long }, asBrowser),
+      'a form: 303': { form: { response_type: 'code', state: 'x' } },
+      'a form of a program: 303': { form: { state: 'x' }, headers: asProgram },
+      'JSON: 415': { body: {} },
+      'JSON in a browser: 415': { body: {}, headers: asBrowser },
+      'too large: 413': { form: { state: long } },
+      'too large in a browser: 413': { form: { state: long }, headers: asBrowser },
     })
   }
   function signedIn(address: (url: string) => URL): Ask {
@@ -191,12 +186,12 @@ describe('openapi.json describes', () => {
       authorizeUrl(url, { response_mode: 'form_post', prompt: 'none' }),
     ),
   })
-  const stranger = `${paths.endSession}?client_id=nobody`
+  const stranger = { client_id: 'nobody' }
   answers('GET', paths.endSession, {
     'the question: 200': signedIn((url) => new URL(paths.endSession, url)),
-    'without a session: 200': read(paths.endSession),
-    'an unknown client: 400': read(stranger),
-    'an unknown client in a browser: 400': read(stranger, asBrowser),
+    'without a session: 200': {},
+    'an unknown client: 400': { query: stranger },
+    'an unknown client in a browser: 400': { query: stranger, headers: asBrowser },
   })
 
   function wrong(fields: Fields): Ask {
@@ -228,37 +223,39 @@ describe('openapi.json describes', () => {
       'invalid_scope: 400': refreshed({ scope: 'account:write' }),
       'invalid_client, unknown: 401': wrong({ client_id: 'nobody' }),
       'invalid_client, wrong secret: 401': wrong({ ...asPortal, client_secret: 'x' }),
-      'invalid_client by HTTP Basic: 401': form(paths.token, unknownCode, asNobody),
-      'malformed HTTP Basic: 400': form(paths.token, unknownCode, { authorization: 'Basic ?' }),
-      'a confidential client in a browser: 400': form(paths.token, portalRefresh, onPage),
-      'JSON: 400': json(paths.token),
+      'invalid_client by HTTP Basic: 401': { form: unknownCode, headers: asNobody },
+      'malformed HTTP Basic: 400': { form: unknownCode, headers: { authorization: 'Basic ?' } },
+      'a confidential client in a browser: 400': { form: portalRefresh, headers: onPage },
+      'JSON: 400': { body: {} },
       'too large: 400': wrong({ code: long }),
     })
   })
 
   const malformed = { authorization: 'Bearer a b' }
   const compressed = { 'content-encoding': 'gzip' }
-  function identity(ask: typeof userinfo, scope: string): Ask {
-    const asked = { authorization: { scope }, person: noor }
-    return async (url) => ask(url, (await obtain(url, asked)).access_token)
+  function identity(method: Method, scope: string): Ask {
+    return async (url) => {
+      const { access_token: token } = await obtain(url, { authorization: { scope }, person: noor })
+      return await call(method, url + paths.userinfo, { token, form: {} })
+    }
   }
   answers('GET', paths.userinfo, {
-    'with openid: 200': identity(userinfo, 'openid'),
-    'with openid profile email: 200': identity(userinfo, 'openid profile email'),
-    'without openid: 403': identity(userinfo, 'account:read'),
-    'without a token: 401': read(paths.userinfo),
+    'with openid: 200': identity('GET', 'openid'),
+    'with openid profile email: 200': identity('GET', 'openid profile email'),
+    'without openid: 403': identity('GET', 'account:read'),
+    'without a token: 401': {},
     'an unknown token: 401': (url) => userinfo(url, 'nonsense'),
-    'a malformed header: 401': read(paths.userinfo, malformed),
-    'a token in the URL: 400': read(`${paths.userinfo}?access_token=x`),
+    'a malformed header: 401': { headers: malformed },
+    'a token in the URL: 400': { query: { access_token: 'x' } },
   })
   answers('POST', paths.userinfo, {
-    'with openid profile email: 200': identity(postUserinfo, 'openid profile email'),
-    'without openid: 403': identity(postUserinfo, 'account:read'),
-    'without a token: 401': form(paths.userinfo, {}),
-    'a malformed header: 401': form(paths.userinfo, {}, malformed),
-    'JSON: 400': json(paths.userinfo),
-    'compressed: 415': form(paths.userinfo, {}, compressed),
-    'too large: 413': form(paths.userinfo, { access_token: long }),
+    'with openid profile email: 200': identity('POST', 'openid profile email'),
+    'without openid: 403': identity('POST', 'account:read'),
+    'without a token: 401': { form: {} },
+    'a malformed header: 401': { form: {}, headers: malformed },
+    'JSON: 400': { body: {} },
+    'compressed: 415': { form: {}, headers: compressed },
+    'too large: 413': { form: { access_token: long } },
   })
 
   function forwarding(scope: string): Ask {
@@ -268,7 +265,7 @@ describe('openapi.json describes', () => {
     'a valid token: 200': forwarding('account:read'),
     'an unknown token: 401': (url) => forwardAuth(url, 'nonsense'),
     'a missing scope: 403': forwarding('account:write'),
-    'a proxy without credentials: 400': read(paths.forwardAuth),
+    'a proxy without credentials: 400': {},
     'an unknown scope: 400': (url) => forwardAuth(url, 'nonsense', 'nonsense'),
   })
 
@@ -279,18 +276,18 @@ describe('openapi.json describes', () => {
     'a token without a site: 200': async (url) =>
       introspect(url, (await obtain(url, siteless)).access_token),
     'an unknown token: 200': (url) => introspect(url, 'nonsense'),
-    'no token: 400': form(paths.introspection, asResourceServer),
-    'no client: 401': form(paths.introspection, { token: 'x' }),
+    'no token: 400': { form: asResourceServer },
+    'no client: 401': { form: { token: 'x' } },
     'a wrong secret: 401': (url) => introspect(url, 'x', { client_secret: 'x' }),
-    'JSON: 400': json(paths.introspection),
-    'compressed: 415': form(paths.introspection, {}, compressed),
+    'JSON: 400': { body: {} },
+    'compressed: 415': { form: {}, headers: compressed },
     'too large: 413': (url) => introspect(url, long),
   })
   answers('POST', paths.revocation, {
     'a token: 200': async (url) => revoke(url, (await obtain(url)).access_token),
     'an unknown token: 200': (url) => revoke(url, 'nonsense'),
-    'no token: 400': form(paths.revocation, { client_id: notes.clientId }),
-    'no client: 400': form(paths.revocation, { token: 'x' }),
+    'no token: 400': { form: { client_id: notes.clientId } },
+    'no client: 400': { form: { token: 'x' } },
     'an unknown client: 401': (url) => revoke(url, 'x', { client_id: 'nobody' }),
   })
 
@@ -449,20 +446,20 @@ describe('openapi.json describes a service that fails', () => {
   const sent = (method: Method, path: string, rest: Call = {}): Ask => {
     return (url) => call(method, url + path, { token: token(), ...rest })
   }
-  const signOut = `${paths.endSession}?${encode({ client_id: notes.clientId })}`
+  const signOut = { query: { client_id: notes.clientId } }
+  const inBrowser = { ...signOut, headers: asBrowser }
   const coupons = addressOf(paths.upstream, { path: 'coupons' })
   const query = { query: '{ __typename }' }
-  const standard = { headers: asStandard }
   const publicCourses = { values: { site: 'northlight' } }
   const toolList = { headers: asTool, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }
   const operations: Readonly<Record<string, Ask>> = {
     [`GET ${paths.authorization}`]: (url) => askToAuthorize(url),
     [`GET ${paths.authorization} by a program`]: (url) => get(authorizeUrl(url).href),
-    [`GET ${paths.endSession}`]: sent('GET', signOut),
-    [`GET ${paths.endSession} in a browser`]: sent('GET', signOut, { headers: asBrowser }),
+    [`GET ${paths.endSession}`]: sent('GET', paths.endSession, signOut),
+    [`GET ${paths.endSession} in a browser`]: sent('GET', paths.endSession, inBrowser),
     [`POST ${paths.token}`]: (url) => exchange(url, 'nonsense'),
-    [`GET ${paths.userinfo}`]: (url) => userinfo(url, token()),
-    [`POST ${paths.userinfo}`]: (url) => postUserinfo(url, token()),
+    [`GET ${paths.userinfo}`]: sent('GET', paths.userinfo),
+    [`POST ${paths.userinfo}`]: sent('POST', paths.userinfo, { form: {} }),
     [`POST ${paths.introspection}`]: (url) => introspect(url, token()),
     [`GET ${paths.forwardAuth}`]: (url) => forwardAuth(url, token()),
     [`POST ${paths.revocation}`]: (url) => revoke(url, token()),
@@ -473,10 +470,10 @@ describe('openapi.json describes a service that fails', () => {
     [`POST ${upstream}`]: sent('POST', coupons),
     ...Object.fromEntries(
       [paths.graphql, paths.adminGraphql].flatMap((path) => [
-        [`GET ${path}`, sent('GET', `${path}?${encode(query)}`)],
-        [`GET ${path} by the standard`, sent('GET', `${path}?${encode(query)}`, standard)],
+        [`GET ${path}`, sent('GET', path, { query })],
+        [`GET ${path} by the standard`, sent('GET', path, { query, headers: asStandard })],
         [`POST ${path}`, sent('POST', path, { body: query })],
-        [`POST ${path} by the standard`, sent('POST', path, { ...standard, body: query })],
+        [`POST ${path} by the standard`, sent('POST', path, { body: query, headers: asStandard })],
       ]),
     ),
     [`POST ${paths.mcp}`]: sent('POST', paths.mcp, toolList),
@@ -514,7 +511,7 @@ describe('openapi.json describes a service that fails', () => {
     }
   })
 
-  const asClient = { headers: asForm, body: 'client_id=nobody&client_secret=x&token=x' }
+  const asClient = { form: { client_id: 'nobody', client_secret: 'x', token: 'x' } }
   const asForms = [paths.authorization, paths.endSession, paths.revocation, paths.introspection]
   const limited: Readonly<Record<string, Ask>> = {
     ...operations,
@@ -561,15 +558,10 @@ async function withBrokenStore<T>(running: RunningService, error: Error, work: (
   }
 }
 
-async function postUserinfo(url: string, token: string): Promise<Answer> {
-  return await postForm(url + paths.userinfo, {}, bearer(token))
-}
-
 async function forwardAuth(url: string, token: string, scope?: string): Promise<Answer> {
   const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
   const headers = { 'x-forward-auth-client': proxy }
-  const query = encode({ scope })
-  return await call('GET', `${url}${paths.forwardAuth}?${query}`, { token, headers })
+  return await call('GET', url + paths.forwardAuth, { query: { scope }, token, headers })
 }
 
 async function listen(address: string, token: string): Promise<Answer> {
