@@ -32,7 +32,7 @@ describe('registration', () => {
   })
 
   // [Client registration 0.1]
-  it('accepts a charset, but no body that is not UTF-8, and answers pages of any origin (design 28)', async () => {
+  it('accepts a charset, refuses a body that is not UTF-8, and answers pages of any origin (design 28)', async () => {
     const charset = ['Content-Type', 'application/json; charset=utf-8']
     for (const [body, status] of [[plain, 201] as const, [{}, 400] as const]) {
       const page = ['Origin', 'http://localhost:6274', ...charset]
@@ -149,7 +149,7 @@ describe('registration that is limited or switched off', () => {
     }
   })
 
-  it('refuses localhost where it is disabled (design 7), and a platform that an operator disabled, and recommends a metadata document only where it is admitted', async () => {
+  it('refuses disabled loopback hosts (design 7) and platforms, and recommends a metadata document only where documents are admitted', async () => {
     await using service = await startWith({
       loopbackHosts: ['127.0.0.1', '[::1]'],
       metadataDocuments: { sources: [], openRegistration: false },

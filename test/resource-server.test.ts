@@ -83,9 +83,7 @@ describe('bearer verdicts', () => {
   }
 
   it('are unavailable when the query fails [Errors 7]', async () => {
-    const { verify } = storage(async () => {
-      throw new Error('no answer')
-    })
+    const { verify } = storage(() => Promise.reject(new Error('no answer')))
     expect((await verify('Bearer abc')).kind).to.equal('unavailable')
   })
 

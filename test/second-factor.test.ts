@@ -201,7 +201,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [312, 313]
-  it('keeps the app that was set up first, no secret of another session or without its code, and none in the clear', async () => {
+  it('keeps the app that was set up first, accepts no secret of another session or without its code, and stores none in the clear', async () => {
     const { service, url, form, recovery } = account()
     const person = makePagePerson(url, noor)
     const own = await person.submit(page, {}, `${page}/app`)

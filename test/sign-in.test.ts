@@ -32,9 +32,8 @@ const wrong = { ...sam, password: 'a guess' }
 const from = (address: string) => ['X-Forwarded-For', address]
 
 /** Opens the sign-in page of a service in a new browser with these cookies, and sends its form. */
-const enter = async (
-  ...[{ url }, who, headers, kept]: [{ url: string }, typeof sam, string[]?, string[]?]
-) => await (await openSignIn(url, kept))(who, headers)
+const enter = async (at: { url: string }, who: typeof sam, headers?: string[], kept?: string[]) =>
+  await (await openSignIn(at.url, kept))(who, headers)
 
 const browserCookie = ({ headers }: Answer) =>
   headers.getSetCookie().find((cookie) => cookie.startsWith('gatehouse_browser=')) ?? ''
@@ -281,17 +280,12 @@ describe('sign-in: outcomes', () => {
   }
 
   it('refuses input beyond its length without a check or a count', async () => {
-    let checked = 0
-    const verify = async () => {
-      checked += 1
-      return true
-    }
+    const verify = () => Promise.reject(new Error('the password was checked'))
     const signIn = signInTo(() => right, { passwords: { hash, verify } })
     for (const odd of [{ login: `${'x'.repeat(321)}@x.example` }, { password: 'x'.repeat(1025) }]) {
       const outcome = await signIn({ ...attempt, ...odd })
       expect(outcome).to.deep.equal({ kind: 'refused', why: 'too long' })
     }
-    expect(checked).to.equal(0)
   })
 })
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 
 import {
   allowInsecureRequests,
@@ -23,9 +23,7 @@ async function claimsOf({ headers }: IncomingMessage) {
   return await validateJwtAccessToken(server, request, audience, insecure)
 }
 
-type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
-
-const answers: Readonly<Record<string, Answer>> = {
+const answers: Readonly<Record<string, RequestListener>> = {
   '/echo': (request, response) => {
     response.writeHead(201, { 'content-type': 'application/x-echo' })
     request.pipe(response)

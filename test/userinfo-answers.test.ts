@@ -44,9 +44,7 @@ const nothing: Expected = {
   ...{ status: 401, challenge: challenge('') },
   body: { error: 'invalid_token', error_description: 'no access token provided' },
 }
-const refused = (
-  ...[status, error, error_description, scope]: [number, string, string, string?]
-): Expected => {
+const refused = (status: number, error: string, error_description: string, scope?: string) => {
   const described = `, error="${error}", error_description="${error_description}"`
   const needed = scope === undefined ? '' : `, scope="${scope}"`
   const body = { error, error_description, ...(scope !== undefined && { scope }) }

@@ -128,10 +128,9 @@ function migrationsWith(name: string, text: string): string {
 }
 
 function columnsOfTypes(): string[] {
-  const files = ['schema.ts', 'oauth-tables.ts'].map((file) =>
-    readFileSync(join(import.meta.dirname, '../../src/platform/store', file), 'utf8'),
-  )
-  const text = files.join('\n')
+  const text = ['schema.ts', 'oauth-tables.ts']
+    .map((file) => readFileSync(join(ownMigrations, '..', file), 'utf8'))
+    .join('\n')
   const columnsIn = (body: string): string[] =>
     [...body.matchAll(/(\w+): ([^\n{};]+?) *[\n};]/g)].map(
       ([, column, kind]) => `${column}${kind?.endsWith('| null') ? '?' : ''}`,
