@@ -37,7 +37,7 @@ describe('pages that need a fresh sign-in', () => {
       .filter((each) => /^gatehouse[.=]/.test(each))
       .map((pair) => `${pair}; path=/`)
 
-  it('ask for the password again after a time, other pages do not, and reject their forms [271]', async () => {
+  it('ask for the password again after a time, whatever the authorization request says, and reject forms until then; other pages do not [271]', async () => {
     const person = makePagePerson(service().url, olivia)
     const page = await person.visit(deletion)
     expect(page.status).to.equal(200)
@@ -56,16 +56,10 @@ describe('pages that need a fresh sign-in', () => {
     expect(unchanged.text).to.not.include('new-secret')
     const elsewhere = makePagePerson(service().url, olivia)
     expect(asked(await elsewhere.open(portal))).not.to.have.property('prompt')
-  })
-
-  it('open after the password only, whatever the authorization request says [271]', async () => {
-    const person = makePagePerson(service().url, olivia)
-    await person.visit(portal)
-    aheadMs = 3 * MINUTE_MS
     const edited = targetOf(await person.open(deletion), service().url)
     edited.searchParams.delete('prompt')
-    const page = await person.open(targetOf(await person.open(edited), edited))
-    expect(page.headers.get('location'), 'without the password').to.equal(deletion)
+    const opened = await person.open(targetOf(await person.open(edited), edited))
+    expect(opened.headers.get('location'), 'without the password').to.equal(deletion)
     expect(asked(await person.open(deletion))).to.include({ prompt: 'login' })
     expect(await person.visit(deletion)).to.include({ status: 200, path: deletion })
     expect((await person.open(deletion)).status).to.equal(200)

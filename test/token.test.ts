@@ -195,7 +195,7 @@ describe('POST /api/oauth/token', () => {
     const asPage = ['Origin', origin]
 
     // [OpenID Connect Discovery §3; RFC 7009 §2.3; OpenID Connect Core §5.3]
-    it('answers public clients at every endpoint, without credentials', async () => {
+    it('answers public clients at every endpoint, without credentials, but no confidential client, whose secret would be in every browser', async () => {
       const { url } = service()
       const exchanged = await token({ ...byCode, code: await getCode(url), resource: url }, asPage)
       const { access_token } = exchanged.body
@@ -214,6 +214,9 @@ describe('POST /api/oauth/token', () => {
         expectOpen(answer)
       }
       expect(invalid.headers.get('access-control-expose-headers')).to.match(/www-authenticate/i)
+      const refused = await token({ ...byRefresh, refresh_token: 'x', ...asPortal }, asPage)
+      expect(refused.status).to.equal(400)
+      expect(refused.headers.get('access-control-allow-origin')).to.equal(null)
     })
 
     for (const path of [paths.token, paths.revocation, paths.introspection, paths.registration]) {
@@ -227,12 +230,6 @@ describe('POST /api/oauth/token', () => {
         expectOpen(answer)
       })
     }
-
-    it('refuses a confidential client, whose secret would be in every browser', async () => {
-      const answer = await token({ ...byRefresh, refresh_token: 'x', ...asPortal }, asPage)
-      expect(answer.status).to.equal(400)
-      expect(answer.headers.get('access-control-allow-origin')).to.equal(null)
-    })
 
     function expectOpen({ headers }: Pick<Response, 'headers'>): void {
       expect(headers.get('access-control-allow-origin')).to.be.oneOf(['*', origin])
