@@ -40,9 +40,10 @@ const credentials = (value: string) => () => get(['Authorization', value])
 const good = (body: object): Expected => ({ status: 200, body })
 const metadata = `resource_metadata="{base}${paths.protectedResource}"`
 const challenge = (middle: string) => `Bearer realm="{base}"${middle}, ${metadata}`
+const required = 'an access token is required; send it in the Authorization header'
 const nothing: Expected = {
   ...{ status: 401, challenge: challenge('') },
-  body: { error: 'invalid_token', error_description: 'no access token provided' },
+  body: { error: 'invalid_token', error_description: required },
 }
 const refused = (status: number, error: string, error_description: string, scope?: string) => {
   const described = `, error="${error}", error_description="${error_description}"`
@@ -51,9 +52,10 @@ const refused = (status: number, error: string, error_description: string, scope
   return { status, challenge: challenge(described + needed), body }
 }
 const malformed = (description: string) => refused(400, 'invalid_request', description)
-const invalid = refused(401, 'invalid_token', 'invalid token provided')
+const unusable = 'the access token is malformed, unknown, expired or revoked; authorize again'
+const invalid = refused(401, 'invalid_token', unusable)
 const invalidOnPage = { ...invalid, open: page }
-const missing = 'access token missing openid scope'
+const missing = 'the access token lacks the scope openid; request it'
 const withoutOpenid = refused(403, 'insufficient_scope', missing, 'openid')
 const noSecret = 'scripts in a browser must not use a confidential client; use a public client'
 const hasSecret = { ...malformed(noSecret), open: null }
@@ -99,7 +101,7 @@ const groups: readonly Group[] = [
   }),
   [{ ...nothing, body: '' }, { 'HEAD without a token': () => ({ method: 'HEAD', path }) }],
   [{ ...nothing, open: page }, { 'a page without a token': () => get(origin) }],
-  group(malformed('access token must only be provided using one mechanism'), {
+  group(malformed('the request has several access tokens; send one'), {
     'POST by form and header': ({ bound }) => post({ access_token: bound }, bearer(bound)),
     'in query and header': withQuery('?access_token=x'),
   }),
@@ -107,7 +109,7 @@ const groups: readonly Group[] = [
     'POST by form twice': ({ bound }) => post({ access_token: [bound, bound] }),
     'in the query twice': withQuery('?access_token=x&access_token=y'),
   }),
-  group(malformed('access tokens must not be provided via query parameter'), {
+  group(malformed('send the access token in the Authorization header, not in the URL'), {
     'in the query': ({ bound }) => get([], `?access_token=${bound}`),
     'POST, in the query': ({ bound }) => post({}, [], `?access_token=${bound}`),
     'POST, in the query twice': ({ bound }) =>

@@ -26,12 +26,8 @@ export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number
 
 /** Creates the error that names an exceeded limit and its value. */
 export function limitExceeded(limit: string, max: number): GraphQLError {
-  return new GraphQLError(
-    `the document exceeds the limit on ${limit}, which is ${max}; simplify it`,
-    {
-      extensions: { code: 'LIMIT_EXCEEDED', limit, max },
-    },
-  )
+  const message = `the document exceeds the limit on ${limit}, which is ${max}; simplify it`
+  return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED', limit, max } })
 }
 
 /** An executable document or its errors, and whether the document was cached. */

@@ -213,9 +213,9 @@ export const operatorTools: readonly Tool[] = [
         'expireDate or hasLifetimeAccess: true.',
       update_enrolment:
         'Changes the end of an enrolment. Send either expireDate or hasLifetimeAccess: true. get_site_student ' +
-        'returns the ids of enrolments.',
+        'returns enrolment ids.',
       end_enrolment:
-        "Ends an enrolment and the student's access to the course now. get_site_student returns its id.",
+        "Ends an enrolment and the student's access to the course now. get_site_student returns enrolment ids.",
     },
     'enrolment { personId course { slug } expireDate hasLifetimeAccess hasEnded }',
   ),

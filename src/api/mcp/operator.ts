@@ -143,7 +143,7 @@ export function itemTools(noun: string, selection: string, details = ''): Tool[]
     [`create_${noun}`]: `Creates ${one} as a draft, invisible until publish_${noun}.`,
     [`update_${noun}`]: `Changes ${one}. Omitted arguments keep their values.`,
     [`publish_${noun}`]: `Publishes ${one}, now or at a given time.`,
-    [`unpublish_${noun}`]: `Hides ${one} as a draft. ${stay}`,
+    [`unpublish_${noun}`]: `Reverts ${one} to draft. ${stay}`,
     [`archive_${noun}`]: `Archives ${one}, published or not: visitors no longer see it. ${stay} restore_${noun} undoes this.`,
     [`restore_${noun}`]: `Restores an archived ${words} to its earlier state.`,
     [`delete_${noun}`]: `Deletes ${one} that was never published, and frees its slug. For others, use archive_${noun}.`,

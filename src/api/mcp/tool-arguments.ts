@@ -130,7 +130,7 @@ const repeatedWords: Readonly<Record<string, string>> = {
 }
 
 /** The format of times as an example, because `plainSchema` drops the keyword `format`. */
-const TIME_EXAMPLE = 'Such as 2026-10-01T00:00:00Z.'
+const TIME_EXAMPLE = 'Example: 2026-10-01T00:00:00Z.'
 
 function valueSchema(type: GraphQLInputType): JsonSchema {
   const present = isNonNullType(type) ? type.ofType : type

@@ -30,7 +30,7 @@ export function logEngineEvents(provider: Provider, { platform }: EngineDependen
   emitter.on('error', (error: unknown, ctx?: Context) => {
     // An error during a request is in the log line of that request. An error at any other time gets its own line.
     if (ctx && !ctx.res.closed) logFields(ctx).cause ??= error
-    else logger.error({ err: error, id: ctx && requestIdOf(ctx) }, 'fault')
+    else logger.error({ err: error, id: ctx && requestIdOf(ctx) }, 'unexpected error')
   })
   for (const event of errorEvents) {
     emitter.on(event, (ctx: KoaContextWithOIDC, error: EngineError) => {

@@ -85,7 +85,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
   })
 }
 
-const OTHER_NAME = `use a loopback host in the URL, such as ${loopbackAddress} or localhost\n`
+const OTHER_NAME = `the Host header is not allowed; use a loopback host in the URL, such as ${loopbackAddress} or localhost\n`
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 

@@ -20,7 +20,7 @@ import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { type DpopChallenge, judgeBinding, type SentToken } from './binding.ts'
 import { type Challenge, challengeHeader, logToken, provenRequest, setNonce } from './protect.ts'
-import { type ResourceParts, readToken } from './verify-bearer.ts'
+import { type ResourceParts, readToken, TOKEN_REQUIRED } from './verify-bearer.ts'
 
 /**
  * Creates the UserInfo route (OpenID Connect Core §5.3), which responds like the engine's own endpoint except as listed
@@ -42,7 +42,7 @@ export function userinfoRoute(parts: ResourceParts): Middleware {
     const challenge = { realm, resourceMetadataUrl, ...offer, ...demand }
     ctx.set('WWW-Authenticate', challengeHeader(challenge))
     // Without a token, the challenge should not contain an error (RFC 6750 §3.1). The JSON body still contains one.
-    const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
+    const { error = 'invalid_token', description = TOKEN_REQUIRED, scopes } = demand
     const scope = scopes && { scope: scopes.join(' ') }
     sendJsonError(ctx, status, { error, error_description: description, ...scope })
   }
@@ -60,7 +60,9 @@ async function claimsFor(
   if (judged.kind === 'worthless') {
     // Send the same description for every unusable token. The log and the Refusals page show the reason.
     Object.assign(logFields(ctx), { client: judged.token?.clientId, detail: judged.reason })
-    return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
+    const description =
+      'the access token is malformed, unknown, expired or revoked; authorize again'
+    return { status: 401, error: 'invalid_token', description }
   }
   const { token } = judged
   const { fault, nextNonce } = await judgeBinding({ ...sent, token }, provenRequest(ctx), checkDpop)
@@ -74,7 +76,7 @@ async function claimsFor(
   logToken(ctx, token)
   refuseTooMany(ctx, platform.requestLimits.take('userinfo', personKey(token)))
   if (!token.scopes.includes(OPENID)) {
-    const description = 'access token missing openid scope'
+    const description = 'the access token lacks the scope openid; request it'
     return { status: 403, error: 'insufficient_scope', description, scopes: [OPENID] }
   }
   // Load the client only for requests from web pages, which confidential clients must not send.
@@ -104,10 +106,9 @@ async function readTokenOf(
   const posted = form && parameterOf(form, 'access_token')
   const inAddress = parameterOf(query, 'access_token')
   const ways = [authorization[0], posted, inAddress].filter((way) => way !== undefined)
-  if (ways.length > 1)
-    return malformedRequest('access token must only be provided using one mechanism')
+  if (ways.length > 1) return malformedRequest('the request has several access tokens; send one')
   if (inAddress !== undefined) {
-    return malformedRequest('access tokens must not be provided via query parameter')
+    return malformedRequest('send the access token in the Authorization header, not in the URL')
   }
   if (posted !== undefined) return { scheme: 'Bearer', value: posted }
   const read = readToken(authorization, dpopEnabled)
