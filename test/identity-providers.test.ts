@@ -29,7 +29,6 @@ import { sharedService } from './support/storages.ts'
 
 type Returning = Parameters<typeof signInWith>[2]
 
-/** Returns the status of a sign-in page, and the problem that it shows. */
 const refusalOn = (page: Awaited<ReturnType<typeof follow>>) => `${page.status} ${problemOf(page)}`
 
 /** Returns the browser sessions, the latest first. */

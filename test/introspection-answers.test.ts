@@ -60,8 +60,8 @@ const samAtPortal = { ...samAtNotes, client_id: portal.clientId }
 const oliviaAtClaude = { sub: 'per_olivia', client_id: asClaude.client_id, scope: 'openid profile' }
 const toNotes = active({ ...samAtNotes, ...toThisOrigin })
 const inactive: Expected = { status: 200, body: { active: false } }
-const malformed = (error_description: string): Expected => ({
-  ...{ status: 400, body: { error: 'invalid_request', error_description } },
+const malformed = (error_description: string, status = 400): Expected => ({
+  ...{ status, body: { error: 'invalid_request', error_description } },
 })
 const twice = (name: string) => malformed(`'${name}' parameter must not be provided twice`)
 const needed = 'authenticate as a client or a resource server to introspect tokens'
@@ -167,17 +167,12 @@ const groups: readonly Group[] = [
       headers: ['Content-Type', 'application/json', ...asTheServer],
     }),
   }),
-  [
-    { ...malformed('the request body must be sent without compression'), status: 415 },
-    { 'a compressed form': x({}, ['Content-Encoding', 'gzip']) },
-  ],
-  [
-    {
-      ...malformed('the request body is larger than 57344 bytes; send less'),
-      status: 413,
-    },
-    { 'a body above 56 KiB': () => asked('x'.repeat(57 * 1024)) },
-  ],
+  group(malformed('the request body must be sent without compression', 415), {
+    'a compressed form': x({}, ['Content-Encoding', 'gzip']),
+  }),
+  group(malformed('the request body is larger than 57344 bytes; send less', 413), {
+    'a body above 56 KiB': () => asked('x'.repeat(57 * 1024)),
+  }),
 ]
 
 // [RFC 7662 §2.1; RFC 7662 §2.2; RFC 7662 §2.3; RFC 7662 §4; RFC 7662 §5; Discovery 2.2; Authentication 5.3; 87, 89]

@@ -124,7 +124,6 @@ describe('limits: counts in one process', () => {
 
 type SharedStore = AsyncDisposable & { readonly counts: SharedCounts | undefined }
 
-/** Tests two processes whose counts a store combines. */
 function processesSuite(open: (this: Mocha.Context) => Promise<SharedStore>): void {
   const store = shared(open)
   const policy = withLimits({ userinfoPerPersonMax: 32 })(configured)

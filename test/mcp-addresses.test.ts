@@ -127,6 +127,36 @@ describe('the addresses of the tools that need a token', () => {
         expect((await ask(accept)).status, accept).to.equal(path === paths.mcp ? 405 : 401)
     }
   })
+
+  it('open the reads and the writes of the areas that they name, which one consent grants (design 38)', async () => {
+    const { url } = running()
+    const { path } = forChanges
+    const scope = [...readingScopes, 'courses:write', 'students:write'].join(' ')
+    const token = await operatorToken(url, scope, olivia, url + path)
+    const names = await toolNames(url, token, { path })
+    expect(names).to.include.members(['create_course', 'enrol_student', 'list_site_posts'])
+    expect(names).to.not.include('create_post')
+  })
+
+  it('explain areas that are unknown, unsorted or repeated (design 38)', async () => {
+    for (const [text, advice] of [
+      ['orders', 'areas that programs can change are appearance, courses'],
+      ['students.courses', 'courses.students'],
+      ['courses.courses', 'courses'],
+    ] as const) {
+      for (const at of [changePaths.mcp, changePaths.protectedResource]) {
+        const method = at === changePaths.mcp ? 'POST' : 'GET'
+        const answer = await fetch(running().url + at.replace(':areas', text), { method })
+        expect(answer.status, text).to.equal(404)
+        expect(((await answer.json()) as Answer['body']).error_description).to.include(advice)
+      }
+    }
+  })
+
+  it('can name exactly the areas that have tools (design 38)', () => {
+    const admin = { address: paths.adminGraphql, scopes: scopesOfAdminApi() }
+    expect(makeScopeUses(() => [admin]).changeableAreas()).to.deep.equal([...changeableAreas])
+  })
 })
 
 describe('challenges name scopes that this client can get', () => {
@@ -197,39 +227,5 @@ describe('challenges name scopes that this client can get', () => {
     expect(answer.status).to.equal(401)
     const values = { first: null, after: null, sort: null, access: null }
     await readTool(url, 'list_enrolled_courses', { values, token: await memberToken(url) })
-  })
-})
-
-describe('an address that names areas to change (design 38)', () => {
-  const running = sharedService()
-
-  it('opens the reads and those writes, which one consent grants', async () => {
-    const { url } = running()
-    const { path } = forChanges
-    const scope = [...readingScopes, 'courses:write', 'students:write'].join(' ')
-    const token = await operatorToken(url, scope, olivia, url + path)
-    const names = await toolNames(url, token, { path })
-    expect(names).to.include.members(['create_course', 'enrol_student', 'list_site_posts'])
-    expect(names).to.not.include('create_post')
-  })
-
-  it('explains areas that are unknown, unsorted or repeated', async () => {
-    for (const [text, advice] of [
-      ['orders', 'areas that programs can change are appearance, courses'],
-      ['students.courses', 'courses.students'],
-      ['courses.courses', 'courses'],
-    ] as const) {
-      for (const at of [changePaths.mcp, changePaths.protectedResource]) {
-        const method = at === changePaths.mcp ? 'POST' : 'GET'
-        const answer = await fetch(running().url + at.replace(':areas', text), { method })
-        expect(answer.status, text).to.equal(404)
-        expect(((await answer.json()) as Answer['body']).error_description).to.include(advice)
-      }
-    }
-  })
-
-  it('serves exactly the areas that have tools', () => {
-    const admin = { address: paths.adminGraphql, scopes: scopesOfAdminApi() }
-    expect(makeScopeUses(() => [admin]).changeableAreas()).to.deep.equal([...changeableAreas])
   })
 })

@@ -76,13 +76,14 @@ forEachStorage('resources at the tool endpoint', (start) => {
     expect(JSON.parse(body.result.contents[0].text)).to.have.property('sections')
   })
 
-  it("are never another person's, and an unknown URI is refused with advice", async () => {
+  it("are never another person's, and an unknown URI or a cursor of another list is refused with advice", async () => {
     const { url } = running()
-    const mine = await list(url, { token: await memberToken(url) })
+    const token = await memberToken(url)
+    const mine = await list(url, { token })
     const [own] = mine.filter(({ uri }) => uri.startsWith('gatehouse://me/courses/'))
-    const token = await memberToken(url, readOnly, { person: marco })
-    const foreign = await read(url, own?.uri ?? '', { token })
-    const absent = await read(url, 'gatehouse://me/courses/nothing', { token })
+    const asMarco = { token: await memberToken(url, readOnly, { person: marco }) }
+    const foreign = await read(url, own?.uri ?? '', asMarco)
+    const absent = await read(url, 'gatehouse://me/courses/nothing', asMarco)
     expect(foreign.body.error.message).to.equal(absent.body.error.message)
     expect(foreign.body.error.code).to.equal(-32_602)
     for (const uri of [
@@ -95,11 +96,6 @@ forEachStorage('resources at the tool endpoint', (start) => {
     }
     const missing = await read(url, 'gatehouse://sites/nowhere/courses/x')
     expect(missing.body.error.message).to.include('list_sites')
-  })
-
-  it('refuse a cursor of another list', async () => {
-    const { url } = running()
-    const token = await memberToken(url)
     for (const cursor of ['', '99', '0 nonsense', 'x', '-1']) {
       const { error } = (await send(url, 'resources/list', { token, params: { cursor } })).body
       expect(error.code, cursor).to.equal(-32_602)

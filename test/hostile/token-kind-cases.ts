@@ -114,7 +114,6 @@ const introspections = numbered(
 const member = async (world: World) => (await world.shared()).accessToken
 const operator = async (world: World) => await world.operator()
 
-/** Member tokens at operator endpoints, and the reverse. */
 const audiences = numbered(
   2240,
   answered<[token: typeof member, place: Place, query?: string]>('403 insufficient_scope', [

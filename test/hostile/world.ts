@@ -201,7 +201,6 @@ export async function ask(
   })
 }
 
-/** Expects that the service is healthy and has logged no fault. */
 export async function expectWell({ url, running: { log } }: World): Promise<void> {
   expect((await get(url + paths.health)).status).to.equal(200)
   const faults = log.filter((line) => line.includes('"level":50') || line.includes('server_error'))
