@@ -248,15 +248,12 @@ describe('log: a fault is one line with its cause, and the client sees only the 
   it('for storage that fails under running requests: 503, also of the probe', async () => {
     await using service = await startService()
     const { accessToken, refreshToken } = await obtainTokens(service.url)
-    const running = [
-      send(service.url, { path: paths.userinfo, headers: bearer(accessToken) }),
-      refresh(service.url, refreshToken),
-    ]
+    const running = [userinfo(service.url, accessToken), refresh(service.url, refreshToken)]
     await service.kysely.destroy()
     await Promise.all(running)
     const first = service.log.length
     for (const answer of [
-      await send(service.url, { path: paths.userinfo, headers: bearer(accessToken) }),
+      await userinfo(service.url, accessToken),
       await refresh(service.url, refreshToken),
       await introspect(service.url, accessToken),
     ]) {

@@ -48,14 +48,13 @@ describe('plain requests of the tool endpoint', () => {
         const plain = messageOf(name ? 'tools/call' : 'tools/list', era, params)
         const other = { ...plain, message: withMeta(plain, { 'example.com/unknown': true }) }
         expect([isPlain(plain), isPlain(other)]).to.deep.equal([true, false])
-        const answers = []
-        for (const { headers, message } of [plain, other]) {
+        const [own, bySdk] = await Array.fromAsync([plain, other], async ({ headers, message }) => {
           const how = { headers, token: tokens[who] }
           const answer = await postJson(running().url + paths.mcp, message, how)
           const { 'x-request-id': _id, date: _date, ...told } = Object.fromEntries(answer.headers)
-          answers.push({ status: answer.status, told, text: answer.text })
-        }
-        expect([answers[0], answers[0]?.status]).to.deep.equal([answers[1], 200])
+          return { status: answer.status, told, text: answer.text }
+        })
+        expect([own, own?.status]).to.deep.equal([bySdk, 200])
       })
     }
   }

@@ -116,16 +116,14 @@ const passages: readonly Row[] = [
     return await world.comeBack((answer) => answer.set('code', code))
   }),
   row(3323, 'page with a path longer than a cookie', toSignIn, async ({ url }) => {
-    const answers = []
-    for (const length of [1900, 2100, 12_000]) {
+    return await Array.fromAsync([1900, 2100, 12_000], async (length) => {
       const path = `/admin/${'x'.repeat(length)}`
       const answer = await send(url, { path, headers: { Accept: 'text/html' } })
       const lines = answer.headers.getSetCookie()
       const cookie = lines.find((line) => line.startsWith('gatehouse_sign_in=')) ?? ''
       expect(cookie.length, String(length)).to.be.within(100, 4096)
-      answers.push(answer)
-    }
-    return answers
+      return answer
+    })
   }),
   operatorOpens([3311, 'site named like an inherited property'], inherited),
   operatorOpens([3312, 'path traversal in the name of a site'], ['/admin/..%2f..%2fetc%2fpasswd']),
