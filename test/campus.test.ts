@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-
-import { sql } from 'kysely'
 
 import { isTime, resolveTime } from '../src/ops/import/campus-time.ts'
 import {
@@ -14,9 +12,8 @@ import {
 } from '../src/ops/import/demo-campus.ts'
 import { readBatch } from '../src/ops/import/read-records.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { openDatabase } from '../src/platform/store/open-stores.ts'
-import { insert, patiently, rowOf } from './support/database.ts'
-import { configFolder } from './support/gatehouse.ts'
+import { insert, openInMemory, rowOf, rowsOf } from './support/database.ts'
+import { configFolder, sam } from './support/gatehouse.ts'
 import { temporaryFolder } from './support/programs.ts'
 import { rejection } from './support/rejection.ts'
 import { fresh } from './support/shared.ts'
@@ -39,9 +36,7 @@ describe('demo campus: the data', () => {
   it('lists the accounts with their roles', () => {
     const accounts = demoPeople(demo)
     expect(accounts).to.have.lengthOf(8)
-    const what = 'student at Northlight Academy'
-    const password = 'correct-horse-sam'
-    expect(accounts[0]).to.deep.equal({ login: 'sam@northlight.example', password, what })
+    expect(accounts[0]).to.deep.equal({ ...sam, what: 'student at Northlight Academy' })
     expect(accounts.map((account) => account.what)).to.include.members([
       'owner at Northlight Academy',
       'owner and lecturer at Open Kitchen School, student at Northlight Academy',
@@ -75,8 +70,7 @@ it('campus: the demo is refused with all its invalid lines', async () => {
 })
 
 describe('campus: loading the demo', () => {
-  const open = () => openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently)
-  const database = fresh(open)
+  const database = fresh(openInMemory)
 
   it('writes every row with its id and time, the marker, and no secret in plain text', async () => {
     expect(await holdsDemoCampus(database())).to.equal(false)
@@ -87,26 +81,22 @@ describe('campus: loading the demo', () => {
     expect(await holdsDemoCampus(database())).to.equal(true)
 
     const at = (days: number) => NOW_MS - days * DAY_MS
-    for (const [id, purchased_at, expires_at] of [
-      ['pur_sam_light', at(419), null],
-      ['pur_sam_portrait', at(400), at(35)],
-    ] as const) {
-      const purchase = await rowOf(database().kysely, 'course_purchase', { id })
-      expect(purchase).to.include({ purchased_at, expires_at })
-    }
+    const purchase = async (id: string) => await rowOf(database().kysely, 'course_purchase', { id })
+    expect(await purchase('pur_sam_light')).to.include({ purchased_at: at(419), expires_at: null })
+    const expiring = { purchased_at: at(400), expires_at: at(35) }
+    expect(await purchase('pur_sam_portrait')).to.include(expiring)
 
     const everything = JSON.stringify(await dump(database()))
     const passwords = people.flatMap(({ password }) => password ?? [])
     expect(passwords.length + secrets.length).to.equal(10)
     for (const value of [...passwords, ...secrets]) expect(everything).not.to.include(value)
-    for (const password of passwords) expect(everything).to.include(hashed(password))
-    for (const secret of secrets)
-      expect(everything).to.include(createHash('sha256').update(secret).digest('base64url'))
+    for (const digest of [...passwords.map(hashed), ...secrets.map(sha256)])
+      expect(everything).to.include(digest)
   })
 
   it('changes nothing the second time, or in a database with people', async () => {
     await load(database(), demo)
-    await using other = await open()
+    await using other = await openInMemory()
     const person = { id: 'per_other', email: 'Sam@northlight.example', name: 'Sam', created_at: 1 }
     await insert(other.kysely, 'person', { ...person, email_canonical: 'sam@northlight.example' })
     for (const full of [database(), other]) {
@@ -139,22 +129,19 @@ describe('campus: loading the demo', () => {
   })
 })
 
+const sha256 = (text: string) => hash('sha256', text, 'base64url')
+const hashed = (password: string) => `hash-of-${sha256(password)}`
+
 function load(database: Database, lines: typeof demo) {
   const hashPassword = async (password: string) => hashed(password)
   return loadDemo(database, lines, { hashPassword, now: () => NOW_MS })
 }
 
-function hashed(password: string): string {
-  return `hash-of-${createHash('sha256').update(password).digest('hex')}`
-}
-
-async function dump({ kysely }: Database): Promise<[table: string, rows: string[]][]> {
+async function dump({ kysely }: Database) {
   const tables = await kysely.introspection.getTables()
   const names = tables.map(({ name }) => name).filter((name) => name !== 'schema_migration')
-  const dumped: [string, string[]][] = []
-  for (const name of names.sort()) {
-    const { rows } = await sql`select * from ${sql.table(name)}`.execute(kysely)
-    dumped.push([name, rows.map((row) => JSON.stringify(row)).sort()])
-  }
-  return dumped
+  return await Array.fromAsync(names.sort(), async (name) => {
+    const rows = await rowsOf(kysely, name as 'setting')
+    return [name, rows.map((row) => JSON.stringify(row)).sort()] as const
+  })
 }

@@ -5,12 +5,7 @@ import { setTimeout as delay, setImmediate as otherWork } from 'node:timers/prom
 import { sql } from 'kysely'
 import { pino } from 'pino'
 
-import {
-  type CleanUpPorts,
-  expiringKinds,
-  makeBatchSize,
-  makeCleanUp,
-} from '../src/ops/clean-up/clean-up.ts'
+import { expiringKinds, makeBatchSize, makeCleanUp } from '../src/ops/clean-up/clean-up.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
@@ -28,6 +23,11 @@ const nowMs = 1_800_000_000_000
 const never = new AbortController().signal
 const pause = async () => await otherWork()
 const HOUR_MS = 3_600_000
+/** Returns a clock that advances by `stepMs` at each reading. */
+const steps =
+  (stepMs: number, timeMs = 0) =>
+  () =>
+    (timeMs += stepMs)
 /** The limit of this test for the write-ahead log. SQLite checkpoints the log at 4 MB, so the log stays well below this. */
 const LOG_BYTES_MAX = 32_000_000
 
@@ -54,11 +54,11 @@ withDatabases('clean-up', (open, newPlace) => {
     if (place.location.kind === 'sqlite') {
       expect(statSync(`${place.location.file}-wal`).size).to.be.below(LOG_BYTES_MAX)
     }
-    expect(log).to.have.length(1)
-    const { msg, removed, ms, longestStatementMs } = log[0] ?? {}
-    expect(msg).to.equal('expired rows were removed')
-    expect(removed).to.have.all.keys(expiringKinds(usualRetention).map(({ table }) => table))
-    expect(removed).to.include({ oauth_state: rows, oauth_grant: rows })
+    expect(log.map(({ msg }) => msg)).to.deep.equal(['expired rows were removed'])
+    const { removed, ms, longestStatementMs } = log[0] ?? {}
+    expect(removed)
+      .to.include({ oauth_state: rows, oauth_grant: rows })
+      .and.have.all.keys(expiringKinds(usualRetention).map(({ table }) => table))
     const [loopMs, p99Ms] = [delay.max, delay.percentile(99)].map((ns) => Math.round(ns / 1e5) / 10)
     process.stdout.write(
       `    ${database.engine}, ${rows} rows of each kind: ${statements.length} statements in ${ms} ms, ` +
@@ -85,26 +85,18 @@ withDatabases('clean-up', (open, newPlace) => {
     await using database = await open()
     await fillExpiring(database, { rows: 100, nowMs })
     const pausesMs: number[] = []
-    let clockMs = 0
-    const { run: cleanUp } = setUp({
-      database,
-      clock: () => (clockMs += 4),
-      pause: async (ms) => void pausesMs.push(ms),
-    })
-    await cleanUp(never)
+    const pause = async (ms: number) => void pausesMs.push(ms)
+    await setUp({ database, clock: steps(4), pause }).run(never)
     expect(new Set(pausesMs)).to.deep.equal(new Set([8]))
   })
 
   it('ends a run after its time, logs what is left, and continues with the next', async () => {
     await using database = await open()
     await fillExpiring(database, { rows: 1000, nowMs })
-    let clockMs = 0
-    const clock = () => (clockMs += 5000)
-    const { run: cleanUp, log } = setUp({ database, runSeconds: 60, clock, pause })
+    const { run: cleanUp, log } = setUp({ database, runSeconds: 60, clock: steps(5000), pause })
     await cleanUp(never)
-    const [line] = log
-    expect(line).to.include({ level: 40, msg: 'clean-up cannot keep up: expired rows remain' })
-    expect(line?.['waiting']).to.include('oauth_grant')
+    expect(log[0]).to.include({ level: 40, msg: 'clean-up cannot keep up: expired rows remain' })
+    expect(log[0]?.['waiting']).to.include('oauth_grant')
     expect(await rowsOf(database)).not.to.deep.equal(livingRows(1000))
     for (let runs = 0; runs < 2000 && log.at(-1)?.['level'] === 40; runs += 1) await cleanUp(never)
     expect(await rowsOf(database)).to.deep.equal(livingRows(1000))
@@ -113,10 +105,9 @@ withDatabases('clean-up', (open, newPlace) => {
   it('ends when the service stops', async () => {
     await using database = await open()
     await fillExpiring(database, { rows: 1000, nowMs })
-    let clockMs = 0
-    // Each reading of the clock adds an hour, so the first statement seems to take one hour, and the pause takes two.
-    const clock = () => (clockMs += HOUR_MS)
-    const { run: cleanUp, log, logger } = setUp({ database, runSeconds: 24 * 3600, clock })
+    // The first statement seems to take one hour, so the pause takes two.
+    const ports = { database, runSeconds: 24 * 3600, clock: steps(HOUR_MS) }
+    const { run: cleanUp, log, logger } = setUp(ports)
     const task = { name: 'clean-up', everySeconds: 0.01, run: cleanUp }
     const tasks = startBackgroundTasks([task], { logger })
     await eventually(10_000, async () => {
@@ -129,16 +120,16 @@ withDatabases('clean-up', (open, newPlace) => {
 
 it('clean-up and codes keep the single use of a code that outlives its access token [190]', async () => {
   const lifetimes = { authorizationCodeSeconds: 600, accessTokenSeconds: 60 }
-  await using service = await startWith({ lifetimes })
-  const { url, service: gatehouse } = service
+  await using running = await startWith({ lifetimes })
+  const { url, service } = running
   const redirect_uri = 'http://127.0.0.1:49152/callback'
   const metadata = { redirect_uris: [redirect_uri], grant_types: ['authorization_code'] }
   const client_id = String((await register(url, metadata)).body.client_id)
   const fields = { client_id, redirect_uri, scope: 'openid profile', resource: undefined }
   const obtained = await obtainCode(url, fields)
-  const first = await redeem(url, obtained)
-  expect([first.status, first.body.refresh_token]).to.deep.equal([200, undefined])
-  await cleanUpAt(gatehouse.stores.database, Date.now() + 300_000)
+  const { status, body } = await redeem(url, obtained)
+  expect([status, body.refresh_token]).to.deep.equal([200, undefined])
+  await cleanUpAt(service.stores.database, Date.now() + 300_000)
   expect(refusalOf(await redeem(url, obtained))).to.equal('400 invalid_grant')
 })
 
@@ -150,7 +141,7 @@ it('a background task skips the turns that a slow run misses', async () => {
     await held.promise
   }
   const task = { name: 'slow', everySeconds: 0.001, run }
-  const tasks = startBackgroundTasks([task], { logger: pino({ level: 'silent' }) })
+  await using _tasks = startBackgroundTasks([task], { logger: pino({ level: 'silent' }) })
   await delay(100)
   expect(runs).to.equal(1)
   held.resolve()
@@ -158,7 +149,6 @@ it('a background task skips the turns that a slow run misses', async () => {
   // If the turns missed in 100 ms were queued, they would all run now.
   expect(runs).to.be.below(10)
   await eventually(10_000, async () => expect(runs).to.be.above(3))
-  await tasks[Symbol.asyncDispose]()
 })
 
 describe('the table of clean-up', () => {
@@ -249,7 +239,7 @@ it('a batch of clean-up grows while statements are fast, and shrinks after slow 
   expect([...cancelled, after(1)]).to.deep.equal([16, 8, 4, 2, 1, 2])
 })
 
-function setUp(ports: Pick<CleanUpPorts, 'database'> & Partial<CleanUpPorts>) {
+function setUp(ports: Partial<Parameters<typeof makeCleanUp>[0]> & { database: Database }) {
   const log: Record<string, unknown>[] = []
   const logger = pino({ base: null }, { write: (line) => void log.push(JSON.parse(line)) })
   const usual = { retention: usualRetention, logger, runSeconds: 3600, now: () => nowMs }

@@ -4,9 +4,11 @@ import { join } from 'node:path'
 import { askToAuthorize } from './support/client.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import { claude, configFolder, olivia, policyWith, startService } from './support/gatehouse.ts'
-import { signIn } from './support/relying-party.ts'
+import { follow } from './support/identity-provider.ts'
+import { getTokens, signIn } from './support/relying-party.ts'
 import { shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
+import { expectAnswer } from './support/wire.ts'
 
 type Described = Readonly<Record<'client_id' | 'client_name', string>>
 
@@ -65,11 +67,10 @@ describe('metadata documents of real clients, in the default configuration (Clie
       const tokens = await exchange()
       expect(tokens.scope).to.include('courses:read')
       expect(tokens.refresh_token).to.be.a('string')
-      const stop = (await person.open(start)).headers.get('location') ?? ''
-      expect(stop).to.match(/\/consent$/)
-      const page = await (await person.open(new URL(stop, service().url))).text()
-      expect(page).to.include(name).and.include('We have not checked this app.')
-      expect(page).to.include(new URL(clientId).host)
+      const { url, status, text } = await follow(person, start)
+      expect(url.pathname).to.match(/\/consent$/)
+      const words = [name, 'We have not checked this app.', new URL(clientId).host]
+      expectAnswer({ status, text }, 200, ...words)
     })
   }
 
@@ -88,18 +89,13 @@ describe('metadata documents of real clients, in the default configuration (Clie
     const ask = async (client_id: string) =>
       await askToAuthorize(service().url, { client_id, redirect_uri: claude.redirectUri })
     const gone = await ask('https://claude.ai/oauth/nothing-here')
-    expect(gone.status).to.equal(400)
-    expect(gone.text).to.include('could not be read').and.include('href="/connect"')
-    for (const other of [
-      'https://client.example/client.json',
-      'https://github.com/evil/cli/client-metadata.json',
-    ]) {
-      const { text } = await ask(other)
-      expect(text)
-        .to.include(`does not accept apps from ${new URL(other).host}`)
-        .and.include('Ask an operator of your school to add this app')
-        .and.include('href="/connect"')
-      expect(host().requests).not.to.include(other.slice('https://'.length))
+    expectAnswer(gone, 400, 'could not be read', 'href="/connect"')
+    const others = ['client.example/client.json', 'github.com/evil/cli/client-metadata.json']
+    const advice = ['Ask an operator of your school to add this app', 'href="/connect"']
+    for (const other of others) {
+      const refusal = `does not accept apps from ${other.split('/')[0]}`
+      expectAnswer(await ask(`https://${other}`), 400, refusal, ...advice)
+      expect(host().requests).not.to.include(other)
     }
   })
 })
@@ -113,9 +109,9 @@ describe('a copy of a metadata document in the configuration', () => {
     const clock = { ms: Date.now() }
     await using service = await startService({ fetch: host.fetch, now: () => clock.ms })
     host.serve((_request, response) => response.writeHead(403).end('a challenge'))
-    const asking = { clientId: document.client_id, redirectUri: claude.redirectUri }
-    const signedIn = { ...asking, scope: 'openid courses:read', person: olivia }
-    expect((await (await signIn(service.url, signedIn)).exchange()).access_token).to.be.a('string')
+    const asking = { ...claude, clientId: document.client_id, scope: 'openid courses:read' }
+    const { tokens } = await getTokens(service.url, { ...asking, person: olivia })
+    expect(tokens.access_token).to.be.a('string')
     expect(host.requests).to.have.length(1)
     clock.ms += 61_000
     host.serve({ ...document, redirect_uris: ['https://claude.ai/another'] })

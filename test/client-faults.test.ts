@@ -1,56 +1,37 @@
 import { paths } from '../src/platform/http/paths.ts'
-import {
-  askToAuthorize,
-  asPortal,
-  exchange,
-  getCode,
-  locationOf,
-  refresh,
-} from './support/client.ts'
+import { askToAuthorize, asPortal, exchange, getCode, locationOf } from './support/client.ts'
 import { rowsOf } from './support/database.ts'
 import { flushingSoon, notes, olivia, portal } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly } from './support/member-api.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
-import {
-  type Answer,
-  basic,
-  encode,
-  expectAnswer,
-  type Fields,
-  get,
-  postForm,
-  send,
-} from './support/wire.ts'
+import { type Answer, basic, expectAnswer, type Fields, get, postForm } from './support/wire.ts'
 
 /** The tests repeat faults of real client libraries. The error description must name the remedy. */
 describe('the error of a faulty client', () => {
   const service = sharedService({ policy: flushingSoon })
   const url = () => service().url
 
-  const post = async (path: string, fields: Fields, headers: readonly string[] = []) =>
-    await postForm(service().url + path, fields, headers)
+  const post = async (path: string, ...sent: [fields: Fields, headers?: readonly string[]]) =>
+    await postForm(url() + path, ...sent)
   const fields = { token: 'x', grant_type: 'refresh_token', refresh_token: 'x' }
   const ask = async (fields: Fields, headers?: readonly string[]) =>
     await post(paths.token, { grant_type: 'refresh_token', refresh_token: 'x', ...fields }, headers)
 
-  function sentenceOf({ status, body, headers }: Answer, expected: number): string {
-    expect(status).to.equal(expected)
-    expect(body.error_description).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
-    const challenge = headers.get('www-authenticate')
-    if (challenge) expect(challenge).to.include(`error_description="${body.error_description}"`)
-    return body.error_description
-  }
-
-  /** Expects the same invalid_grant refusal in all answers. Returns its description. */
-  function onlySentenceOf(answers: readonly Answer[]): string {
-    const sentences = answers.map((answer) => {
-      expect(answer.body.error).to.equal('invalid_grant')
-      return sentenceOf(answer, 400)
-    })
-    expect(new Set(sentences).size, 'nothing of the code').to.equal(1)
-    return sentences[0] ?? ''
+  /** Expects this refusal in all answers, with one description that contains the words. Returns the description. */
+  function sentenceOf(answers: readonly Answer[], refusal: string, words = ''): string {
+    for (const { status, body, headers } of answers) {
+      expect(`${status} ${body.error}`).to.equal(refusal)
+      expect(body.error_description)
+        .to.include(words)
+        .and.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
+      const challenge = headers.get('www-authenticate')
+      if (challenge) expect(challenge).to.include(`error_description="${body.error_description}"`)
+    }
+    const [sentence, ...others] = new Set(answers.map(({ body }) => body.error_description))
+    expect(others, 'nothing of the code').to.deep.equal([])
+    return sentence
   }
 
   async function reasonsOf(clientId: string, error: string, ...awaited: readonly string[]) {
@@ -66,16 +47,15 @@ describe('the error of a faulty client', () => {
   }
 
   it('is the same for a missing, wrong or needless secret and an unknown id, and operators see the reason', async () => {
-    const sentences = [
-      sentenceOf(await ask({ client_id: portal.clientId }), 401),
-      sentenceOf(await ask({ client_id: portal.clientId, client_secret: 'wrong' }), 401),
-      sentenceOf(await ask({ client_id: notes.clientId, client_secret: 'one' }), 401),
-      sentenceOf(await ask({ client_id: 'nobody', client_secret: 'one' }), 401),
-      sentenceOf(await ask({}, basic(portal.clientId, 'wrong')), 401),
-      sentenceOf(await post(paths.introspection, { token: 'x' }, basic('nobody', 'one')), 401),
+    const answers = [
+      await ask({ client_id: portal.clientId }),
+      await ask({ client_id: portal.clientId, client_secret: 'wrong' }),
+      await ask({ client_id: notes.clientId, client_secret: 'one' }),
+      await ask({ client_id: 'nobody', client_secret: 'one' }),
+      await ask({}, basic(portal.clientId, 'wrong')),
+      await post(paths.introspection, { token: 'x' }, basic('nobody', 'one')),
     ]
-    expect(new Set(sentences).size).to.equal(1)
-    expect(sentences[0])
+    expect(sentenceOf(answers, '401 invalid_client'))
       .to.include('client_secret in the form or with HTTP Basic for a confidential one')
       .and.include('send client_id alone for a public client')
       .and.include('Refusals')
@@ -88,7 +68,7 @@ describe('the error of a faulty client', () => {
     const remedy = 'for a public client, send client_id in the form and no Authorization header'
     for (const path of [paths.token, paths.revocation]) {
       const answer = await post(path, fields, basic(notes.clientId, ''))
-      expect(sentenceOf(answer, 400)).to.include(remedy)
+      sentenceOf([answer], '400 invalid_request', remedy)
     }
   })
 
@@ -97,35 +77,36 @@ describe('the error of a faulty client', () => {
     for (const path of [paths.token, paths.revocation]) {
       const twice = await post(path, { ...fields, client_secret }, basic(client_id, client_secret))
       const ways = 'either in the form, without any Authorization header, or with HTTP Basic'
-      expect(sentenceOf(twice, 400)).to.include(ways)
+      sentenceOf([twice], '400 invalid_request', ways)
       // @okta/okta-auth-js encodes only the client_id, without a colon or a secret.
       const withoutSecret = `Basic ${btoa(client_id)}`
       const others = ['Bearer x', 'Digest username="x"', 'Basic %%%', 'Basic ', 'Basic YTpi more']
+      const form = 'the base64 encoding of client_id:client_secret'
       for (const header of [withoutSecret, ...others]) {
         const answer = await post(path, fields, ['Authorization', header])
-        expect(sentenceOf(answer, 400)).to.include('the base64 encoding of client_id:client_secret')
+        sentenceOf([answer], '400 invalid_request', form)
       }
-      for (const pair of ['a%zz:b%', '\xff\xfe:\xff', ':', ':secret'])
-        expect(
-          (await post(path, fields, ['Authorization', `Basic ${btoa(pair)}`])).status,
-        ).to.equal(400)
+      for (const pair of ['a%zz:b%', '\xff\xfe:\xff', ':', ':secret']) {
+        const answer = await post(path, fields, ['Authorization', `Basic ${btoa(pair)}`])
+        sentenceOf([answer], '400 invalid_request')
+      }
     }
   })
 
   it('names a missing code_verifier, whether the code exists or not', async () => {
     const code_verifier = undefined
-    const sentence = onlySentenceOf([
+    const answers = [
       await exchange(url(), await getCode(url()), { code_verifier }),
       await exchange(url(), 'nobody-has-it', { code_verifier }),
-    ])
-    expect(sentence).to.include('code_verifier is missing')
+    ]
+    sentenceOf(answers, '400 invalid_grant', 'code_verifier is missing')
   })
 
   it('names the metadata for an issuer with a trailing slash', async () => {
     for (const before of ['/', paths.token]) {
       for (const name of ['openid-configuration', 'oauth-authorization-server']) {
         const path = `${before}/.well-known/${name}`
-        const { status, body } = await send(service().url, { method: 'GET', path })
+        const { status, body } = await get(url() + path)
         expect([status, body.error]).to.deep.equal([404, 'not_found'])
         expect(body.error_description)
           .to.include('remove the path or trailing slash')
@@ -136,22 +117,23 @@ describe('the error of a faulty client', () => {
 
   it('lists the methods and grant types [RFC 7591 §3]', async () => {
     for (const path of [paths.token, paths.revocation, paths.introspection, paths.registration]) {
-      const answer = await send(service().url, { method: 'GET', path })
+      const answer = await get(url() + path)
       expect(answer.headers.get('allow')).to.equal('POST, OPTIONS')
-      expect(sentenceOf(answer, 405)).to.include('this endpoint accepts only POST')
+      sentenceOf([answer], '405 invalid_request', 'this endpoint accepts only POST')
     }
     const asked = { ...asPortal, grant_type: 'client_credentials', redirect_uri: undefined }
-    expect(sentenceOf(await ask(asked), 400)).to.include('send authorization_code or refresh_token')
+    const remedy = 'send authorization_code or refresh_token'
+    sentenceOf([await ask(asked)], '400 unsupported_grant_type', remedy)
   })
 
   it('names all causes of invalid_grant, and shows operators the one that applies', async () => {
-    const sentence = onlySentenceOf([
+    const answers = [
       await exchange(url(), await getCode(url()), { code_verifier: 'x'.repeat(43) }),
       await exchange(url(), await getCode(url()), { redirect_uri: `${notes.redirectUri}/` }),
       await exchange(url(), 'nobody-has-it'),
       await exchange(url(), await getCode(url()), asPortal),
-    ])
-    expect(sentence)
+    ]
+    expect(sentenceOf(answers, '400 invalid_grant'))
       .to.include('redirect_uri or code_verifier')
       .and.include('under Refusals')
       .and.include('Start the authorization again')
@@ -162,18 +144,19 @@ describe('the error of a faulty client', () => {
       'authorization code redirect_uri mismatch',
       'the code is unknown: it has expired',
     )
-    expect(sentenceOf(await refresh(url(), 'nobody-has-it'), 400))
+    expect(sentenceOf([await ask({ client_id: notes.clientId })], '400 invalid_grant'))
       .to.include('replace the stored refresh token with the new one')
       .and.include('Refusals')
   })
 
   it('names the value of resource', async () => {
-    const answer = await exchange(url(), await getCode(url()), { resource: undefined })
-    expect(answer.body.error).to.equal('invalid_target')
-    expect(sentenceOf(answer, 400)).to.include(`send resource=${url()} with the same code`)
-    const resource = 'https://else.example'
-    const foreign = await exchange(url(), await getCode(url()), { resource })
-    expect(sentenceOf(foreign, 400)).to.include(`send resource=${url()}`)
+    for (const [resource, remedy] of [
+      [undefined, `send resource=${url()} with the same code`],
+      ['https://else.example', `send resource=${url()}`],
+    ] as const) {
+      const answer = await exchange(url(), await getCode(url()), { resource })
+      sentenceOf([answer], '400 invalid_target', remedy)
+    }
   })
 
   const noPkce = { code_challenge: undefined, code_challenge_method: undefined }
@@ -191,7 +174,7 @@ describe('the error of a faulty client', () => {
     ['another resource', { resource: 'http://localhost:1/' }, 'send resource=http'],
   ] as const) {
     it(`names the remedy for ${title}`, async () => {
-      const { href } = locationOf(await askToAuthorize(service().url, fields))
+      const { href } = locationOf(await askToAuthorize(url(), fields))
       // Some of these errors are in the fragment of the redirect.
       const said = new URLSearchParams(href.replace(/^[^?#]*[?#]/, '')).get('error_description')
       expect(said)
@@ -203,7 +186,7 @@ describe('the error of a faulty client', () => {
   it('shows a refused redirect_uri as text, and the difference under Refusals', async () => {
     const { redirectUri } = notes
     const redirect_uri = `${redirectUri}/?code=secret"><a href=x>`
-    const answer = await askToAuthorize(service().url, { redirect_uri })
+    const answer = await askToAuthorize(url(), { redirect_uri })
     const back = `<a id="back-to-app" class="button" href="${new URL('/', redirectUri)}">`
     expectAnswer(answer, 400, `<code id="sent-address">${redirectUri}/?…</code>`, back)
     expect(answer.text).to.not.include('secret').and.not.include(`href="${redirectUri}`)
@@ -214,12 +197,12 @@ describe('the error of a faulty client', () => {
 
   // [RP-Initiated Logout §3]
   it('shows a refused sign-out address in the same way, and the sign-out without it', async () => {
-    const query = encode({
+    const query = new URLSearchParams({
       client_id: notes.clientId,
       post_logout_redirect_uri: 'https://notes.example/signed-out/?id=secret"><a href=x>',
     })
     const asPage = { accept: 'text/html' }
-    const answer = await get(`${service().url}${paths.endSession}?${query}`, asPage)
+    const answer = await get(`${url()}${paths.endSession}?${query}`, asPage)
     const sent = '<code id="sent-address">https://notes.example/signed-out/?…</code>'
     const here = `<a id="sign-out-here" class="button" href="${paths.endSession}">`
     expectAnswer(answer, 400, sent, here)
@@ -234,7 +217,7 @@ describe('the error of a faulty client', () => {
 
   it('says about a scope what operators see', async () => {
     const fields = { ...asPortal, client_secret: undefined, scope: 'openid courses:read' }
-    const answer = await askToAuthorize(service().url, fields)
+    const answer = await askToAuthorize(url(), fields)
     const said = locationOf(answer).searchParams.get('error_description') ?? ''
     expect(said.slice(0, 300)).to.equal((await reasonsOf(portal.clientId, 'invalid_scope'))[0])
   })

@@ -2,14 +2,7 @@ import { decodeJwt, decodeProtectedHeader } from 'jose'
 
 import { readConfig } from '../src/config/config.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import {
-  askToAuthorize,
-  authorizeUrl,
-  codeVerifier,
-  errorOf,
-  obtainCode,
-  userinfo,
-} from './support/client.ts'
+import { askToAuthorize, authorizeUrl, errorOf, obtainCode, userinfo } from './support/client.ts'
 import { configFolder, startService } from './support/gatehouse.ts'
 import { getTokens } from './support/relying-party.ts'
 import { SECRET, sharedService } from './support/storages.ts'
@@ -48,29 +41,27 @@ describe('the conformance profile [design 26]', () => {
     expect((await askToAuthorize(usual.url, asSuite)).text).to.include('invalid_client')
   })
 
-  it("serves the suite's request without PKCE, with Basic and an ES256 id_token of bare identity", async () => {
+  // [OpenID Connect Core §15.1; OpenID Connect Core §5.5.1.1]
+  it("serves the suite's request without PKCE, with Basic, an ES256 id_token of bare identity, and the requested acr and essential claims", async () => {
     expect(service().log.join('')).to.include('conformance profile is on')
     const metadata = await metadataOf(service().url)
     expect(metadata.id_token_signing_alg_values_supported).to.include.members(['ES256', 'RS256'])
 
+    const acr = 'urn:gatehouse:password'
     const scope = 'openid profile email address phone'
-    const { idToken, personal } = await obtainAsSuite(service().url, { scope })
+    const { idToken, personal } = await obtainAsSuite(service().url, { scope, acr_values: acr })
     expect(decodeProtectedHeader(idToken).alg).to.equal('ES256')
-    expect(decodeJwt(idToken)).to.not.have.any.keys('name', 'email', 'org_id', 'roles')
+    expect(decodeJwt(idToken))
+      .to.include({ acr })
+      .and.not.have.any.keys('name', 'email', 'org_id', 'roles')
     expect(personal).to.include.keys(
       ...['sub', 'name', 'given_name', 'family_name', 'middle_name', 'nickname', 'website'],
       ...['preferred_username', 'gender', 'birthdate', 'zoneinfo', 'locale', 'updated_at'],
       ...['email', 'email_verified', 'address', 'phone_number', 'phone_number_verified'],
     )
-  })
-
-  // [OpenID Connect Core §15.1; OpenID Connect Core §5.5.1.1]
-  it('returns the requested acr and essential claims', async () => {
     const claims = JSON.stringify({ userinfo: { name: { essential: true } } })
-    const fields = { acr_values: 'urn:gatehouse:password', claims }
-    const { idToken, personal } = await obtainAsSuite(service().url, fields)
-    expect(decodeJwt(idToken)['acr']).to.equal('urn:gatehouse:password')
-    expect(personal).to.include({ name: 'Sam Student' })
+    const { personal: requested } = await obtainAsSuite(service().url, { claims })
+    expect(requested).to.include({ name: 'Sam Student' })
   })
 
   // [RFC 9700 §2.1.1; RFC 9700 §4.8.2]
@@ -79,7 +70,7 @@ describe('the conformance profile [design 26]', () => {
     const { person, form } = await obtainCode(url, asSuite)
     const silent = authorizeUrl(url, { ...asSuite, prompt: 'none' })
     expect((await person.authorize(silent, redirectUri)).searchParams.has('code')).to.equal(true)
-    const downgraded = { ...form, client_secret, code_verifier: codeVerifier }
+    const downgraded = { ...form, client_secret }
     expect(refusalOf(await postForm(url + paths.token, downgraded))).to.equal('400 invalid_grant')
   })
 

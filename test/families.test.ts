@@ -3,12 +3,7 @@ import { createHmac, generateKeyPairSync, randomBytes, verify } from 'node:crypt
 import type { Family } from '../src/oauth/grants/family-store.ts'
 import { EngineKey } from '../src/oauth/keys/engine-key.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
-import {
-  endOf,
-  judgeGeneration,
-  type Lifetimes,
-  stepsAfter,
-} from '../src/oauth/token/refresh-token-use.ts'
+import { endOf, judgeGeneration, stepsAfter } from '../src/oauth/token/refresh-token-use.ts'
 import { familyOfCode, makeTokenValues, newSeed } from '../src/oauth/token/token-values.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { obtain, obtainTokens, refresh, userinfo } from './support/client.ts'
@@ -21,7 +16,7 @@ const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 const NOW_MS = 1_800_000_000_000
 
-const lifetimes: Lifetimes = {
+const lifetimes = {
   ...defaultsInForce().service.lifetimes,
   refreshTokenSeconds: 30 * 86_400,
   refreshTokenAbsoluteSeconds: 90 * 86_400,

@@ -17,8 +17,8 @@ describe('forward auth', () => {
   const service = sharedService()
   const url = () => service().url
 
-  const ask = async (headers: readonly string[], query = '', url = service().url) =>
-    await send(url, { path: paths.forwardAuth + query, headers })
+  const ask = async (headers: readonly string[], query = '') =>
+    await send(url(), { path: paths.forwardAuth + query, headers })
 
   const expectNoIdentity = ({ headers }: Answer) => {
     expect(headers.get('x-auth-subject')).to.equal(null)
@@ -28,7 +28,7 @@ describe('forward auth', () => {
     Object.fromEntries(Object.keys(identityHeaders).map((name) => [name, headers.get(name)]))
 
   it('lets a request with a good token pass, and names its person and client', async () => {
-    const { access_token } = await obtain(service().url)
+    const { access_token } = await obtain(url())
     const answer = await ask([...asProxy, ...bearer(access_token)], '?scope=account:read%20openid')
     expect([answer.status, answer.text]).to.deep.equal([200, ''])
     expect(identityIn(answer)).to.deep.equal({
@@ -113,7 +113,7 @@ describe('forward auth', () => {
     ['with credentials twice', [...asProxy, ...asProxy]],
   ] as const) {
     it(`refuses a proxy ${why} with 400 and no challenge [137]`, async () => {
-      const { access_token } = await obtain(service().url)
+      const { access_token } = await obtain(url())
       for (const caller of [headers === asCaller ? [] : bearer(access_token), []]) {
         const answer = await ask([...headers, ...caller])
         expect(refusalOf(answer)).to.equal('400 invalid_client')
@@ -126,10 +126,8 @@ describe('forward auth', () => {
   it('refuses a proxy that demands an unknown scope', async () => {
     const answer = await ask(asProxy, '?scope=account:reed%22%0d%0aX:y')
     expect(refusalOf(answer)).to.equal('400 invalid_scope')
-    expect(answer.text).not.to.include('reed')
-    expect(answer.text).not.to.include('commas')
-    const joined = await ask(asProxy, '?scope=account:read,profile')
-    expect(joined.text)
+    expect(answer.text).not.to.match(/reed|commas/)
+    expect((await ask(asProxy, '?scope=account:read,profile')).text)
       .to.include('use only scopes listed in scopes_supported')
       .and.include('separate scopes with spaces, not commas')
   })
@@ -198,11 +196,8 @@ describe('identity headers', () => {
     expect(of({ name })['X-Auth-Name']).to.match(/^[\x21-\x7e]+$/)
   })
 
-  it('separate the items of a list by one space', () => {
+  it('separate the items of a list by one space, and truncate a name between two characters, and an id never', () => {
     expect(of({ roles: ['owner', 'a b'] })['X-Auth-Roles']).to.equal('owner a%20b')
-  })
-
-  it('truncate a name between two characters, and an id never', () => {
     const long = `${'x'.repeat(509)}\u{1F393}\u{1F393}`
     expect(of({ name: long })['X-Auth-Name']).to.equal('x'.repeat(509))
     const encoded = of({ name: '\u00f8'.repeat(400) })['X-Auth-Name'] ?? ''

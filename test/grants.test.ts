@@ -1,9 +1,4 @@
-import {
-  type Ending,
-  type EndReason,
-  endGrants,
-  removeApp,
-} from '../src/oauth/grants/end-grants.ts'
+import { type EndReason, endGrants, removeApp } from '../src/oauth/grants/end-grants.ts'
 import { makeFamilyStore } from '../src/oauth/grants/family-store.ts'
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
 import { makeGrantLists } from '../src/oauth/grants/grant-lists.ts'
@@ -77,7 +72,7 @@ withDatabases('grants and applications', (open) => {
     const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
     return (await makeFindGrant(database, admitted, Date.now)({ grantId }))?.grant
   }
-  const end = async (ending: Ending, reason: EndReason) =>
+  const end = async (ending: Parameters<typeof endGrants>[1], reason: EndReason) =>
     (await endGrants(database.kysely, ending, { reason, nowMs: clock })).map(({ id }) => id)
   const listApps = async () => (await makeGrantLists(database, time).listApps('sam', page)).rows
   const listFamilies = async () =>
@@ -116,13 +111,10 @@ withDatabases('grants and applications', (open) => {
   it('a grant is prolonged by a day at least, and has families of refresh tokens', async () => {
     const store = await save({})
     const expiresAt = now + LIFETIME_MS
-    for (const [at, expected] of [
-      [now + DAY_MS - 1, expiresAt],
-      [now + DAY_MS, expiresAt + DAY_MS],
-    ] as const) {
-      clock = at
+    for (const [passedMs, addedMs] of [[DAY_MS - 1, 0] as const, [DAY_MS, DAY_MS] as const]) {
+      clock = now + passedMs
       await store.prolong({ id: 'g1', expiresAt })
-      expect((await find('g1'))?.expiresAt).to.equal(expected)
+      expect((await find('g1'))?.expiresAt).to.equal(expiresAt + addedMs)
     }
     const begun = [await begin('f1'), await begin('f2'), await begin('f1')]
     expect(begun).to.deep.equal([true, true, false])
@@ -197,16 +189,14 @@ withDatabases('grants and applications', (open) => {
   it('the last use is written once a minute at most', async () => {
     await save({})
     const usage = makeGrantUsage(database, time)
-    for (const [at, lastUsedAt] of [
-      [now, now],
-      [now + 59_000, now],
-      [now + 60_000, now + 60_000],
-    ] as const) {
-      clock = at
+    const lastUses: unknown[] = []
+    for (const passedMs of [0, 59_000, 60_000]) {
+      clock = now + passedMs
       usage.count('g1')
       await usage.flush()
-      expect((await listApps())[0]?.lastUsedAt).to.equal(lastUsedAt)
+      lastUses.push((await listApps())[0]?.lastUsedAt)
     }
+    expect(lastUses).to.deep.equal([now, now, now + 60_000])
   })
 
   it('counted calls survive a failure of the database', async () => {

@@ -17,9 +17,8 @@ import { makeLimits } from '../src/platform/limits/limits.ts'
 import { outboxTask, waitingMessages } from '../src/platform/outbox/outbox.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import { canonicalEmail, isMailAddress } from '../src/platform/store/mail-address.ts'
-import { openDatabase } from '../src/platform/store/open-stores.ts'
 import type { OneTimeLinkKind, Schema } from '../src/platform/store/schema.ts'
-import { change, insert, patiently, rowOf, rowsOf } from './support/database.ts'
+import { change, insert, openInMemory, rowOf, rowsOf } from './support/database.ts'
 import {
   configFolder,
   policyWith,
@@ -69,7 +68,7 @@ type Place = { smtpUrl?: string | undefined; dataDir?: string }
 async function startMail(options: MailServerOptions = {}, place: Place = {}) {
   await using opening = new AsyncDisposableStack()
   const server = opening.use(await startMailServer(options))
-  const database = opening.use(await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently))
+  const database = opening.use(await openInMemory())
   const log: string[] = []
   const heard: string[] = []
   const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })

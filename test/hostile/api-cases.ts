@@ -1,6 +1,6 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { type Answer, bearer, send } from '../support/wire.ts'
-import { type Entries, type HostileCase, numbered, tableOf } from './case.ts'
+import { type Entries, numbered, type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
 /** The Member API as a target. Cases query one of its lists, and have numbers from `first`. */
@@ -162,7 +162,7 @@ const byLongQuery = async (world: World) => [
 ]
 
 /** Requests for data of other people or beyond the scopes, and requests with other methods. */
-const others: Entries<[request: HostileCase['send']]> = [
+const others: Entries<[request: Row[3]]> = [
   ['mutation by GET', METHOD, readBy(member, `mutation { ${change} }`)],
   ['mutation by GET after a query', METHOD, readBy(member, secondOfTwo, 'operationName=B&')],
   ['id of a notification of another person (CVE-2025-64431)', '200 NOT_FOUND', changesOfAnother],

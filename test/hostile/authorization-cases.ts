@@ -164,9 +164,7 @@ const spellings: Row = [
   'page 404 not_found',
   async ({ url }) => {
     const slashed = `${paths.authorization}/?${encode({ client_id: 'x' })}`
-    const respelled = ['//authorize', '/%61uthorize', '/x/..;/authorize'].map(
-      (end) => `/oauth${end}`,
-    )
+    const respelled = ['/oauth//authorize', '/oauth/%61uthorize', '/oauth/x/..;/authorize']
     const all = [slashed, '/OAUTH/AUTHORIZE', ...respelled]
     return await Promise.all(all.map(async (path) => await send(url, { path, headers: HTML })))
   },

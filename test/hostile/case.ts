@@ -4,33 +4,17 @@ import { sharedService } from '../support/storages.ts'
 import type { Answer } from '../support/wire.ts'
 import { afterwards, expectWell, makeWorld, outcomeOf, type World } from './world.ts'
 
-/** One attack: a row of docs/reference/hostile-cases.md and a test. */
-export interface HostileCase {
-  /** A number is never reused, so append new cases to the end of a list. */
-  readonly number: number
-  /** What is sent, with the advisory if there is one. */
-  readonly attack: string
-  /** The attack and its target, if several targets get the same attack. */
-  readonly repeated?: readonly [what: string, where: string]
-  /** The expected result of `outcomeOf`, optionally followed by a semicolon and a key of `afterwards`. */
-  readonly answer: string
-  readonly send: (world: World) => Promise<Answer | readonly Answer[]>
-}
-
-/** The cases of one part of the service, which form a section of docs/reference/hostile-cases.md. */
-export interface CaseTable {
-  /** The heading of the section, and the title of the tests. */
-  readonly title: string
-  readonly file: string
-  readonly cases: readonly HostileCase[]
-}
-
-/** A case in the short form in which the tables list it. */
+/**
+ * One attack: a row of docs/reference/hostile-cases.md and a test. A number is never reused, so append new cases to the
+ * end of a list.
+ */
 export type Row = readonly [
   number: number,
+  /** What is sent, with the advisory if there is one, and the target if several targets get the same attack. */
   attack: string | readonly [what: string, where: string],
+  /** The expected result of `outcomeOf`, optionally followed by a semicolon and a key of `afterwards`. */
   answer: string,
-  send: HostileCase['send'],
+  send: (world: World) => Promise<Answer | readonly Answer[]>,
 ]
 
 /** Returns its arguments as a row. The formatter needs fewer lines for a call than for a tuple. */
@@ -55,7 +39,7 @@ export function answered<Needs extends readonly unknown[]>(
 export function numbered<Needs extends readonly unknown[]>(
   at: number | { readonly first: number; readonly attack: (what: string) => Row[1] },
   entries: Entries<Needs>,
-  request: (world: World, needs: Needs) => ReturnType<HostileCase['send']>,
+  request: (world: World, needs: Needs) => ReturnType<Row[3]>,
 ): Row[] {
   const { first, attack } = typeof at === 'number' ? { first: at, attack: String } : at
   return entries.map(([what, answer, ...needs], position) => [
@@ -64,12 +48,16 @@ export function numbered<Needs extends readonly unknown[]>(
   ])
 }
 
-export function tableOf(title: string, file: string, rows: readonly Row[]): CaseTable {
-  const cases = rows.map(([number, attack, answer, send]) =>
-    typeof attack === 'string'
-      ? { number, attack, answer, send }
-      : { number, attack: attack.join(', '), repeated: attack, answer, send },
-  )
+/** The cases of one part of the service, which form a section of docs/reference/hostile-cases.md. */
+export type CaseTable = ReturnType<typeof tableOf>
+export type HostileCase = CaseTable['cases'][number]
+
+export function tableOf(title: string, file: string, rows: readonly Row[]) {
+  const cases = rows.map(([number, attack, answer, send]) => ({
+    ...{ number, answer, send },
+    attack: [attack].flat().join(', '),
+    repeated: typeof attack === 'string' ? undefined : attack,
+  }))
   return { title, file: `test/hostile/${file}`, cases }
 }
 

@@ -13,11 +13,9 @@ interface Endpoint {
   readonly client: { readonly clientId: string; readonly clientSecret: string }
   /** A well-formed request of `client`, without its authentication. */
   readonly request: (world: World) => Promise<Fields>
-  /** What must still work after a failed `request`, as a suffix of the expected answer. */
-  readonly unharmed: string
   /** A complete, valid request, possibly of another client. */
   readonly complete: (world: World) => Promise<Fields>
-  /** What must still work after a malformed `complete` request, as a suffix of the expected answer. */
+  /** What must still work after a failed request, as a suffix of the expected answer. */
   readonly alive: string
   /** Parameters of `complete` to send twice, one in each test. */
   readonly names: readonly string[]
@@ -26,6 +24,9 @@ interface Endpoint {
 const [codeWorks, tokensWork] = ['; the code still works', '; the tokens still work']
 const ofNotes = { client_id: notes.clientId }
 const accessToken = async (world: World) => ({ token: (await world.tokens()).accessToken })
+const refresh = async (world: World) => ({
+  ...{ grant_type: 'refresh_token', refresh_token: (await world.tokens()).refreshToken },
+})
 
 const endpoints: readonly Endpoint[] = [
   {
@@ -36,7 +37,6 @@ const endpoints: readonly Endpoint[] = [
       const { client_id, client_secret, ...form } = await world.code('portal')
       return form
     },
-    unharmed: codeWorks,
     complete: async (world) => await world.code(),
     alive: codeWorks,
     names: ['grant_type', 'code', 'redirect_uri', 'client_id', 'code_verifier'],
@@ -45,13 +45,8 @@ const endpoints: readonly Endpoint[] = [
     at: 'at a refresh',
     path: paths.token,
     client: portal,
-    request: async () => ({ grant_type: 'refresh_token', refresh_token: 'x'.repeat(43) }),
-    unharmed: '',
-    complete: async (world) => {
-      const { refreshToken } = await world.tokens()
-      const form = { grant_type: 'refresh_token', refresh_token: refreshToken, scope: 'openid' }
-      return { ...form, ...ofNotes }
-    },
+    request: refresh,
+    complete: async (world) => ({ ...(await refresh(world)), scope: 'openid', ...ofNotes }),
     alive: tokensWork,
     names: ['grant_type', 'refresh_token', 'client_id', 'scope'],
   },
@@ -60,7 +55,6 @@ const endpoints: readonly Endpoint[] = [
     path: paths.revocation,
     client: portal,
     request: accessToken,
-    unharmed: tokensWork,
     complete: async (world) => {
       const { refreshToken } = await world.tokens()
       return { token: refreshToken, token_type_hint: 'refresh_token', ...ofNotes }
@@ -73,31 +67,22 @@ const endpoints: readonly Endpoint[] = [
     path: paths.introspection,
     client: resourceServer,
     request: accessToken,
-    unharmed: tokensWork,
-    complete: async (world) => {
-      return { ...asResourceServer, ...(await accessToken(world)), token_type_hint: 'access_token' }
-    },
+    complete: async (world) => ({
+      ...{ ...asResourceServer, ...(await accessToken(world)), token_type_hint: 'access_token' },
+    }),
     alive: tokensWork,
     names: ['token', 'client_id', 'client_secret', 'token_type_hint'],
   },
 ]
 
-type Authentication = readonly [fields: Fields, headers?: readonly string[]]
-type Impostor = (id: string, secret: string) => Authentication
+type Impostor = (id: string, secret: string) => readonly [Fields, headers?: readonly string[]]
 
-const form = (client_id: string, client_secret: string): Authentication => [
-  { client_id, client_secret },
-]
+const form = (client_id: Fields[string], client_secret?: Fields[string]) =>
+  [{ client_id, client_secret }] as const
+const twoSecrets: Impostor = (id, secret) => [...form(id, 'wrong'), basic(id, secret)]
+const twoClients: Impostor = (id, secret) => [ofNotes, basic(id, secret)]
 const foreignSecret = (id: string) =>
   id === portal.clientId ? resourceServer.clientSecret : portal.clientSecret
-
-const twoSecrets: Impostor = (client_id, secret) => [
-  ...([{ client_id, client_secret: 'wrong' }, basic(client_id, secret)] as const),
-]
-const twoClients: Impostor = (id, secret) => [ofNotes, basic(id, secret)]
-const rightSecretFirst: Impostor = (client_id, secret) => [
-  { client_id, client_secret: [secret, 'wrong'] },
-]
 const MALFORMED = '400 invalid_request'
 
 /** Client authentications that must fail. The expected answer is invalid_client by default. */
@@ -114,26 +99,26 @@ const impostors: readonly (readonly [what: string, Impostor, answer?: string])[]
   ['right secret in the header, another in the form (CVE-2026-44476)', twoSecrets, MALFORMED],
   ['two clients, one in the header and one in the form', twoClients, MALFORMED],
   ['unsigned assertion', (id) => [unsignedAssertion(id)]],
-  ['client_id twice', (id, client_secret) => [{ client_id: [id, id], client_secret }], MALFORMED],
-  ['two secrets, the right one first', rightSecretFirst, MALFORMED],
-  ['secret in the query only (RFC 6749 §2.3.1)', (client_id) => [{ client_id }]],
+  ['client_id twice', (id, secret) => form([id, id], secret), MALFORMED],
+  ['two secrets, the right one first', (id, secret) => form(id, [secret, 'wrong']), MALFORMED],
+  ['secret in the query only (RFC 6749 §2.3.1)', (id) => form(id)],
   ['secret of a public client in the header', () => [{}, basic(notes.clientId, 'x')]],
   ['secret with a trailing space', (id, secret) => form(id, `${secret} `)],
   ['placeholder of the secret at the engine', (id) => form(id, 'compared-by-digest')],
   ['secret that is the word undefined', (id) => form(id, 'undefined')],
 ]
 
-function unsignedAssertion(clientId: string): Fields {
-  const claims = { iss: clientId, sub: clientId, aud: 'x', exp: 9e9, jti: 'x' }
-  return { ...byAssertion(unsignedJwt(claims)), client_id: clientId }
+function unsignedAssertion(client_id: string): Fields {
+  const claims = { iss: client_id, sub: client_id, aud: 'x', exp: 9e9, jti: 'x' }
+  return { ...byAssertion(unsignedJwt(claims)), client_id }
 }
 
-const impostorRows = endpoints.flatMap(({ at, path, client, request, unharmed }, index) =>
+const impostorRows = endpoints.flatMap(({ at, path, client, request, alive }, index) =>
   impostors.map(
     ([what, authentication, answer = '401 invalid_client'], position): Row => [
       1700 + 20 * index + position,
       [what, at],
-      (path === paths.introspection ? '401 invalid_client' : answer) + unharmed,
+      (path === paths.introspection ? '401 invalid_client' : answer) + alive,
       async (world) => {
         const [fields, headers = []] = authentication(client.clientId, client.clientSecret)
         const query = what.includes('query') ? `?client_secret=${client.clientSecret}` : ''

@@ -47,6 +47,8 @@ const preflight = { Origin: 'https://evil.example', 'Access-Control-Request-Meth
 const toEndpoint = { method: 'OPTIONS', path: paths.authorization, headers: preflight }
 const encoded = ['/interaction/%/login', '/interaction/%zz/login', '/interaction/%e0%a4%a/consent']
 const tenants = [`${openid}/evil`, `/evil${openid}`, `${paths.authorizationServer}/..%2fevil`]
+const cloudMetadata = 'http://169.254.169.254/latest/meta-data'
+const tooMany = [...Array(2500).fill(['a', 'b']).flat(), 'X-Forwarded-For', '::1']
 const at = (path: string) => ({ path })
 
 /** Requests whose challenge or redirect a foreign host could change, and requests with unusual targets. */
@@ -55,11 +57,7 @@ const targets: Entries<[...requests: WireRequest[]]> = [
   ['foreign Host before the challenge of UserInfo', invalidToken, toUserInfo],
   ['foreign Host before a page that redirects', 'to /oauth/authorize', toAccount],
   ['absolute URL of a foreign host as request target', '200', at(`http://evil.example${openid}`)],
-  [
-    'absolute URL of another service, as for a proxy',
-    notFound,
-    at('http://169.254.169.254/latest/meta-data'),
-  ],
+  ['absolute URL of another service, as for a proxy', notFound, at(cloudMetadata)],
   ['line break in the path (header injection)', notFound, at('/%0d%0aSet-Cookie:%20x=1')],
   ['invalid percent-encoding', notFound, ...encoded.map(at)],
   ['path of 15,000 characters', notFound, at(`/${'x'.repeat(15_000)}`)],
@@ -84,10 +82,7 @@ const targetsOfAdvisories: typeof targets = [
   [
     'so many headers that the last are dropped (CVE-2026-58044)',
     '431',
-    {
-      path: '/api/oauth/userinfo',
-      headers: [...Array(2500).fill(['a', 'b']).flat(), 'X-Forwarded-For', '::1'],
-    },
+    { path: paths.userinfo, headers: tooMany },
   ],
 ]
 

@@ -1,13 +1,6 @@
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import {
-  asClaude,
-  asPortal,
-  codeChallenge,
-  codeVerifier,
-  refresh,
-  revoke,
-} from '../support/client.ts'
+import { asClaude, asPortal, codeChallenge, codeVerifier, revoke } from '../support/client.ts'
 import { claude, notes, sam } from '../support/gatehouse.ts'
 import { basic, bearer, type Fields, get, postForm } from '../support/wire.ts'
 import { type Entries, numbered, type Row, row, tableOf } from './case.ts'
@@ -176,10 +169,11 @@ const unbound: readonly Row[] = [
     1982,
     'access token of a refresh for fewer scopes, used for the others',
     '403 insufficient_scope',
-    async ({ url, tokens }) => {
-      const { body } = await refresh(url, (await tokens()).refreshToken, { scope: 'openid email' })
+    async (world) => {
+      const { refreshToken: refresh_token } = await world.tokens()
+      const { body } = await token(world, { ...asNotes, refresh_token, scope: 'openid email' })
       const query = encodeURIComponent('{ viewer { id } }')
-      return await get(`${url}${paths.graphql}?query=${query}`, bearer(body.access_token))
+      return await get(`${world.url}${paths.graphql}?query=${query}`, bearer(body.access_token))
     },
   ],
 ]

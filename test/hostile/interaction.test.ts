@@ -48,8 +48,8 @@ async function openConsent(fields: Fields = {}, answers = sam) {
   return { person, page: await openPage(person, targetOf(posted, page.url)) }
 }
 
-async function shows(path: string, cookies?: string): Promise<number> {
-  const headers = ['Accept', 'text/html', ...(cookies === undefined ? [] : ['Cookie', cookies])]
+async function shows(path: string, cookies = ''): Promise<number> {
+  const headers = { accept: 'text/html', cookie: cookies }
   const { status, text } = await send(service().url, { path, headers })
   expectErrorPage(text)
   return status

@@ -55,6 +55,10 @@ function opener(newPlace: NewPlace): Open {
   return async (options) => await openAt(await newPlace(), options)
 }
 
+/** Opens a new SQLite database in memory. */
+export const openInMemory = async () =>
+  await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently)
+
 /** Opens the database of a place. Closing the database also disposes of the place. */
 export async function openAt(place: Place, options?: DatabaseOptions): Promise<Database> {
   const database = await openDatabase(place.location, { ...patiently, ...options })
