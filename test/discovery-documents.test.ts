@@ -11,6 +11,7 @@ import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { facts, strictFacts } from './support/facts.ts'
 import { listen } from './support/listen.ts'
+import { matchesIn } from './support/page-person.ts'
 import { get, type Json } from './support/wire.ts'
 
 const base = facts.baseUrl
@@ -109,15 +110,15 @@ describe('auth.md', () => {
   })
 
   it('shows bodies that are JSON', () => {
-    const bodies = [...text.matchAll(/ -d '(\{.*\})'/g)].map(([, body]) => body ?? '')
+    const bodies = matchesIn(text, / -d '(\{.*\})'/g)
     expect(bodies).to.have.length(4)
     for (const body of bodies) expect(() => JSON.parse(body)).not.to.throw()
   })
 
   it('names only paths of the service', () => {
     const known = [...Object.values(paths), ...documentPaths, '', '/', pages.connectHome]
-    const named = [...text.matchAll(/https:\/\/id\.campus\.example([^\s`"\\]*)/g)]
-    expect(known).to.include.members(named.map(([, path]) => path))
+    const named = matchesIn(text, /https:\/\/id\.campus\.example([^\s`"\\]*)/g)
+    expect(known).to.include.members(named)
   })
 })
 
@@ -176,11 +177,11 @@ it('cacheDocuments asks the engine once, repeats the same bytes, and changes no 
     ctx.body = { keys: [] }
   })
   await using server = await listen(createServer(app.callback()))
-  const answers = []
-  for (const headers of [['Origin', 'https://a.example'], ['Origin', 'https://b.example'], []]) {
-    const { status, headers: told, text } = await get(server.url + paths.jwks, headers)
-    answers.push([status, told.get('etag'), told.get('vary'), text])
-  }
+  const asking = [{ origin: 'https://a.example' }, { origin: 'https://b.example' }, {}]
+  const answers = await Array.fromAsync(asking, async (fields) => {
+    const { status, headers, text } = await get(server.url + paths.jwks, fields)
+    return [status, headers.get('etag'), headers.get('vary'), text]
+  })
   const [first] = answers
   expect([answers, asked]).to.deep.equal([[first, first, first], 1])
   const { status, headers } = await get(server.url + paths.openidConfiguration)
@@ -188,13 +189,11 @@ it('cacheDocuments asks the engine once, repeats the same bytes, and changes no 
 })
 
 function headings(markdown: string, level: number): string[] {
-  return [...markdown.replaceAll(/^```[\s\S]*?^```/gm, '').matchAll(/^(#+) (.*)$/gm)]
-    .filter(([, marks]) => marks?.length === level)
-    .map(([, , title]) => title ?? '')
+  const text = markdown.replaceAll(/^```[\s\S]*?^```/gm, '')
+  return matchesIn(text, new RegExp(`^#{${level}} (.*)$`, 'gm'))
 }
 
 function strangers(text: string): string[] {
   const known = new Set(scopeNames())
-  const named = [...text.matchAll(/\b[a-z_]+:(?:read|write)\b/g)].map(([name]) => name)
-  return named.filter((name) => !known.has(name))
+  return matchesIn(text, /\b([a-z_]+:(?:read|write))\b/g).filter((name) => !known.has(name))
 }

@@ -6,20 +6,16 @@ import { startService } from './support/gatehouse.ts'
 import { responseValidator } from './support/openapi.ts'
 import { everyPlan, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { sharedService } from './support/storages.ts'
-import { type Fields, get, postForm } from './support/wire.ts'
-
-type PlanName = Exclude<keyof typeof everyPlan, 'privateHosts'>
+import { expectAnswer, type Fields, get, postForm } from './support/wire.ts'
 
 const algorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519']
-
 const methods = ['client_secret_post', 'none', 'private_key_jwt', 'client_secret_basic']
-
 const each = (suffix: string, value: unknown) =>
   Object.fromEntries(
     ['token', 'revocation', 'introspection'].map((name) => [`${name}_endpoint_${suffix}`, value]),
   )
 
-const added: Readonly<Record<PlanName, object>> = {
+const added = {
   backChannelLogout: {
     backchannel_logout_supported: true,
     backchannel_logout_session_supported: true,
@@ -32,7 +28,7 @@ const added: Readonly<Record<PlanName, object>> = {
     ...each('auth_methods_supported', methods),
     ...each('auth_signing_alg_values_supported', algorithms),
   },
-}
+} satisfies Record<Exclude<keyof typeof everyPlan, 'privateHosts'>, object>
 
 /** Reads metadata, and replaces the URL of the service, because its port differs between services. */
 const metadataOf = async (url: string, path: string) =>
@@ -57,18 +53,17 @@ describe('further plans', () => {
       const { text } = await get(plain().url + path)
       expect(text).to.not.match(/dpop|pushed_authorization|private_key_jwt|backchannel/i)
     }
-    const guide = (await get(plain().url + paths.authMd)).text
-    expect(guide).to.include('the implicit flow, pushed authorization requests, DPoP.')
-    expect(guide).to.not.include('Optional protocols')
+    expect((await get(plain().url + paths.authMd)).text)
+      .to.include('the implicit flow, pushed authorization requests, DPoP.')
+      .and.not.include('Optional protocols')
   })
 
   it('are in every document while all are on', async () => {
     await using service = await startService(withPlans(everyPlan))
     const { url } = service
-    const guide = (await get(url + paths.authMd)).text
     const { pushedAuthorization } = planPaths
     const named = [pushedAuthorization, 'use_dpop_nonce', 'private_key_jwt', 'logout_token']
-    for (const words of ['the implicit flow.\n', ...named]) expect(guide).to.include(words)
+    expectAnswer(await get(url + paths.authMd), 200, 'the implicit flow.\n', ...named)
     const resource = await metadataOf(url, paths.protectedResource)
     expect(resource['dpop_signing_alg_values_supported']).to.deep.equal(algorithms)
     const push = async (fields: Fields) => await postForm(url + pushedAuthorization, fields)
@@ -80,9 +75,8 @@ describe('further plans', () => {
       [pushedAuthorization, 'POST', await push(Object.fromEntries(authorizeUrl(url).searchParams))],
       [pushedAuthorization, 'POST', await push({ client_id: 'nobody' })],
       [paths.userinfo, 'GET', await get(url + paths.userinfo, { authorization: 'DPoP x', dpop })],
-    ] as const) {
+    ] as const)
       expect(validate(path, method, answer), path).to.deep.equal([])
-    }
   })
 
   it('are off in the configuration of an older version', () => {
@@ -91,9 +85,8 @@ describe('further plans', () => {
       privateHosts: [],
     })
     expect(furtherPlans.parse({ dpop: true })).to.include({ dpop: true, privateKeyJwt: false })
-    for (const wrong of [{ dpop: 'yes' }, { fapi: true }, { privateHosts: ['https://a.test'] }]) {
+    for (const wrong of [{ dpop: 'yes' }, { fapi: true }, { privateHosts: ['https://a.test'] }])
       expect(furtherPlans.safeParse(wrong).success, JSON.stringify(wrong)).to.equal(false)
-    }
   })
 
   it('are required by applications that push requests, bind tokens or authenticate with a key', () => {

@@ -16,7 +16,7 @@ import { operatorToken } from './support/mcp.ts'
 import { askMember, type MemberAddress, memberToken, readOnly } from './support/member-api.ts'
 import { shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
-import { answerOf, get, preflight } from './support/wire.ts'
+import { answerOf, expectAnswer, get, preflight, refusalOf } from './support/wire.ts'
 
 const responseJson = 'application/graphql-response+json'
 const viewer = '{ viewer { id } }'
@@ -69,29 +69,25 @@ describe('POST /member/graphql', () => {
     const start = '{"query":"{ viewer { id } }"'
     const body = (bytes: number) => `${start}${' '.repeat(bytes - start.length - 1)}}`
     expect((await send(body(bodyBytesMax))).status).to.equal(200)
-    for (const [sent, headers, status, said] of [
-      [body(bodyBytesMax + 1), {}, 413, ''],
-      [{ query: viewer }, { accept: 'image/png' }, 406, ''],
-      [{ query: viewer }, { 'content-type': 'text/plain' }, 415, 'application/json'],
-    ] as const) {
-      const answer = await send(sent, headers)
-      expect([answer.status, answer.body.error]).to.deep.equal([status, 'invalid_request'])
-      expect(answer.body.error_description).to.include(said)
-    }
+    expect(refusalOf(await send(body(bodyBytesMax + 1)))).to.equal('413 invalid_request')
+    const asked = { query: viewer }
+    expect(refusalOf(await send(asked, { accept: 'image/png' }))).to.equal('406 invalid_request')
+    const asText = await send(asked, { 'content-type': 'text/plain' })
+    expect(refusalOf(asText)).to.equal('415 invalid_request')
+    expect(asText.body.error_description).to.include('application/json')
   })
 
   it('lets a page of any origin call it without cookies, uncached, and read its schema [design 28]', async () => {
     const names = 'authorization,content-type,apollographql-client-name'
     for (const path of [paths.graphql, paths.adminGraphql]) {
-      const asked = await preflight(running().url + path, 'POST', { names })
-      expect(asked.status).to.equal(204)
-      expect(asked.headers.get('access-control-allow-origin')).to.equal('*')
-      const allowed = asked.headers.get('access-control-allow-headers')?.toLowerCase().split(',')
+      const { status, headers } = await preflight(running().url + path, 'POST', { names })
+      expect([status, headers.get('access-control-allow-origin')]).to.deep.equal([204, '*'])
+      const allowed = headers.get('access-control-allow-headers')?.toLowerCase().split(',')
       expect(allowed).to.include.members([
         ...['authorization', 'content-type', 'apollographql-client-name', 'graphql-preflight'],
         ...['apollographql-client-version', 'apollo-require-preflight', 'x-apollo-operation-name'],
       ])
-      expect(asked.headers.get('access-control-allow-methods')).to.equal('GET,POST')
+      expect(headers.get('access-control-allow-methods')).to.equal('GET,POST')
     }
     for (const path of [paths.memberSchema, paths.adminSchema]) {
       const { status, headers } = await preflight(running().url + path, 'GET')
@@ -108,16 +104,15 @@ describe('POST /member/graphql', () => {
 
   it('explains itself to a browser, with a link to the schema, and answers HEAD of a program with 405', async () => {
     const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
-    const { status, headers, text: page } = await get(running().url + paths.graphql, { accept })
-    expect(status).to.equal(200)
-    expect(headers.get('content-type')).to.match(/^text\/html/)
-    expect(page).to.include(running().url + paths.graphql)
+    const { url } = running()
+    const page = await get(url + paths.graphql, { accept })
+    expect(page.headers.get('content-type')).to.match(/^text\/html/)
     for (const path of [paths.memberSchema, paths.authMd, paths.openApi]) {
-      expect(page).to.include(`href="${path}"`)
-      expect((await fetch(running().url + path)).status, path).to.equal(200)
+      expectAnswer(page, 200, url + paths.graphql, `href="${path}"`)
+      expect((await get(url + path)).status, path).to.equal(200)
     }
     const asProgram = { method: 'HEAD', headers: { accept: 'application/json' } }
-    const head = await fetch(running().url + paths.graphql, asProgram)
+    const head = await fetch(url + paths.graphql, asProgram)
     expect([head.status, head.headers.get('allow')]).to.deep.equal([405, 'GET, POST'])
   })
 
@@ -149,16 +144,15 @@ describe('POST /member/graphql', () => {
       const { data } = (await ask(count)).body
       const limited = await memberToken(running().url, readOnly)
       for (const bearer of [token(), limited]) {
-        const { status, body } = await get({ query }, { authorization: `Bearer ${bearer}` })
-        expect([status, body.error]).to.deep.equal([405, 'invalid_request'])
+        const answer = await get({ query }, { authorization: `Bearer ${bearer}` })
+        expect(refusalOf(answer)).to.equal('405 invalid_request')
       }
       expect((await ask(count)).body.data).to.deep.equal(data)
     })
 
     it('advises to send a long query with POST', async () => {
-      const { status, body } = await get({ query: `${viewer} #${'x'.repeat(8000)}` })
-      expect(status).to.equal(414)
-      expect(body).to.have.property('error_description').that.includes('send the query with POST')
+      const answer = await get({ query: `${viewer} #${'x'.repeat(8000)}` })
+      expectAnswer(answer, 414, 'send the query with POST')
     })
 
     it('and POST answer the hash of a persisted query as clients expect, with 200', async () => {
@@ -298,7 +292,7 @@ describe('POST /member/graphql', () => {
       const answer = await askBroken(broken, () =>
         sql`alter table course_purchase rename to elsewhere`.execute(broken.kysely),
       )
-      expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
+      expect(refusalOf(answer)).to.equal('503 temporarily_unavailable')
       expect(answer.headers.get('retry-after')).to.equal('1')
       expect(answer.headers.get('www-authenticate')).to.equal(null)
       expect(answer.text).not.to.match(/course_purchase|elsewhere/)
