@@ -6,6 +6,8 @@ export interface Room {
   readonly mayImport: string
   /** Folder → the names of its public files, without `.ts`. `.` is the room itself. */
   readonly folders: Readonly<Record<string, string>>
+  /** The folders without public files. */
+  readonly privateFolders?: string
 }
 
 /** The maximum number of pairs of folders where one imports the other (docs/decisions/0011-rooms-with-folders.md). */
@@ -61,10 +63,10 @@ export const rooms: Readonly<Record<string, Room>> = {
       clients: `authenticate-client client document-clients document-review optional-protocols
         proofs scope-advice secret`,
       grants: 'end-access end-grants grant-lists grant-store judge-access',
-      interaction: '',
       keys: 'key-rings',
       token: 'claims refresh-token-use tokens',
     },
+    privateFolders: 'interaction',
   },
   resource: {
     mayImport: 'platform directory config oauth',
@@ -93,30 +95,18 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   api: {
     mayImport: 'views platform directory config oauth resource school',
-    folders: {
-      '.': 'api',
-      'admin-api': '',
-      discovery: '',
-      graphql: 'query-page',
-      mcp: '',
-      'member-api': '',
-    },
+    folders: { '.': 'api', graphql: 'query-page' },
+    privateFolders: 'admin-api discovery mcp member-api',
   },
   pages: {
     mayImport: 'views platform directory config oauth school api',
-    folders: {
-      '.': 'pages',
-      account: '',
-      admin: '',
-      applications: '',
-      assistants: '',
-      'relying-party': '',
-      'signed-out': 'mail-routes',
-    },
+    folders: { '.': 'pages', 'signed-out': 'mail-routes' },
+    privateFolders: 'account admin applications assistants relying-party',
   },
   ops: {
     mayImport: 'views platform directory config oauth school',
-    folders: { '.': 'ops', backup: '', 'clean-up': '', cli: '', doctor: '', import: '' },
+    folders: { '.': 'ops' },
+    privateFolders: 'backup clean-up cli doctor import',
   },
   compose: {
     mayImport: 'platform directory config oauth resource school api pages ops',

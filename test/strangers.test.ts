@@ -70,8 +70,8 @@ describe('data of strangers in the stores', () => {
   it('is a client in use only after an authorization (design 8)', async () => {
     const { url, kysely, config } = service()
     const redirect_uri = 'http://127.0.0.1:1/callback'
-    const { body } = await register(url, { client_name: 'x', redirect_uris: [redirect_uri] })
-    const { client_id } = body
+    const metadata = { client_name: 'x', redirect_uris: [redirect_uri] }
+    const { client_id } = (await register(url, metadata)).body
     const unused = async () => await rowsOf(kysely, 'unused_client', { client_id })
     const fields = { client_id, redirect_uri, scope: 'openid' }
     await askToAuthorize(url, fields)

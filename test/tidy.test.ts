@@ -20,9 +20,7 @@ const imports = files.flatMap((file) =>
 )
 const acrossRooms = imports.filter(({ file, imported }) => roomOf(file) !== roomOf(imported))
 
-const folders = Object.entries(rooms).flatMap(([room, { folders }]) =>
-  Object.entries(folders).map(([folder, names]) => ({ room, folder, names })),
-)
+const wordsIn = (text = ''): readonly string[] => text.match(/[\w-]+/g) ?? []
 
 describe('tidy', () => {
   it('imports between rooms exactly as test/rooms.ts lists, without a cycle', () => {
@@ -39,8 +37,10 @@ describe('tidy', () => {
   })
 
   it('imports from other rooms exactly the public files that test/rooms.ts lists', () => {
-    const listed = folders.flatMap(({ room, folder, names }) =>
-      (names.match(/[\w-]+/g) ?? []).map((name) => placeOf(room, folder, `${name}.ts`)),
+    const listed = Object.entries(rooms).flatMap(([room, { folders }]) =>
+      Object.entries(folders).flatMap(([folder, names]) =>
+        wordsIn(names).map((name) => placeOf(room, folder, `${name}.ts`)),
+      ),
     )
     const used = acrossRooms.flatMap(({ imported }) =>
       roomOf(imported) === 'views' ? [] : imported,
@@ -49,7 +49,9 @@ describe('tidy', () => {
   })
 
   it('has the folders that test/rooms.ts lists, two levels deep', () => {
-    const listed = folders.map(({ room, folder }) => `${room}/${folder}`)
+    const listed = Object.entries(rooms).flatMap(([room, { folders, privateFolders }]) =>
+      [...Object.keys(folders), ...wordsIn(privateFolders)].map((folder) => `${room}/${folder}`),
+    )
     const found = globSync('src/**/*.ts', { cwd: root }).map(
       (file) => `${roomOf(file)}/${dirname(file).split('/').slice(2).join('/') || '.'}`,
     )

@@ -155,7 +155,7 @@ describe('UserInfo responses [design 4]', () => {
 
   runGroups(service, groups)
 
-  it('to a preflight name the methods and allow the requested headers', async () => {
+  it('to a preflight allow methods and the requested headers, and to other methods are 405 with Allow, or 404 to other OPTIONS', async () => {
     const asked = ['Access-Control-Request-Method', 'GET', 'Access-Control-Request-Headers', 'x-y']
     const headers = [...origin, ...asked]
     const answer = await send(service().url, { method: 'OPTIONS', path, headers })
@@ -168,9 +168,6 @@ describe('UserInfo responses [design 4]', () => {
       vary: 'Origin',
     })
     expect(answer.headers.has('access-control-allow-credentials')).to.equal(false)
-  })
-
-  it('to other methods are 405 with Allow, and 404 to OPTIONS that is no preflight', async () => {
     const wrongMethod = [405, 'invalid_request', 'GET, POST, OPTIONS']
     for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
       const request = { method, path, headers: bearer('x') }

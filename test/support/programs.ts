@@ -218,7 +218,7 @@ export async function eventually<T>(timeoutMs: number, work: () => Promise<T>): 
   }
 }
 
-/** Runs each task of store-worker.ts in its own Node process, and starts all at the same moment. */
+/** Runs each task of store-worker.ts in its own process, all at once. Returns their outcomes. Throws if a task fails. */
 export async function race(...tasks: readonly WorkerTask[]) {
   const children = tasks.map((task) => {
     const child = endWithTests(fork(join(import.meta.dirname, '../store-worker.ts')))
