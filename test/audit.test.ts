@@ -81,7 +81,7 @@ describe('the audit trail of a running service', () => {
     expect(await newest('client.refused')).to.include(ofClient)
     const fields = { scope: 'openid email', prompt: 'consent' }
     await authorize(service().url, fields, { ...sam, refuse: true })
-    const refused = { actor_person_id: 'per_sam', reason: 'did not consent' }
+    const refused = { actor_person_id: 'per_sam', reason: 'the person did not consent' }
     expect(await newest('consent.refused')).to.include({ ...notesAtSite, ...refused })
   })
 

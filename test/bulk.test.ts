@@ -269,7 +269,7 @@ withDatabases('import of wrong lines', (open) => {
         [12, 'course: no course has the id crs_nothing'],
         [13, 'lectures[0].durationSeconds: is missing'],
         [15, 'lecture: no lecture has the id lec_2'],
-        [16, 'deleted: is not allowed for type person'],
+        [16, 'deleted: must not be set for type person'],
         [18, 'id: a purchase of another kind has this id'],
       ].map(([line, problem]) => ({ source: 'records.ndjson', line, problem })),
       rejectedCount: 8,
@@ -336,7 +336,7 @@ withDatabases('import of wrong lines', (open) => {
       person('ada', { createdAt: 'last summer', password: 1 }),
       ...[course('wheel', { lectures }), course('clay', { colour: 'blue' })],
     ])
-    const reserved = 'slug: is reserved; choose another slug'
+    const reserved = 'slug: must not be a reserved path'
     const time = '"2026-03-01T09:00:00Z", "30 days ago" or "in 14 days at 18:00"'
     expect(problemsIn(report)).to.deep.equal([
       [1, 'slug: must be a slug of a–z, 0–9 and hyphens, like slow-bread'],

@@ -339,7 +339,7 @@ export function problemsOfProviders(
 ): string[] {
   return rows.flatMap(({ id }, position) => {
     const name = `service.json: signIn.identityProviders.${position}`
-    if (rows.findIndex((row) => row.id === id) < position) return [`${name}.id: is listed twice`]
+    if (rows.findIndex((row) => row.id === id) < position) return [`${name}.id: must be unique`]
     const isMissing = secrets && !secrets[id]
     return isMissing ? [`${name}: add ${id}=<client secret> to IDENTITY_PROVIDER_SECRETS`] : []
   })

@@ -148,9 +148,9 @@ function wayBack(ctx: Context, from: string): URLSearchParams {
 
 /** The form action of the *Cancel* button of each prompt, and the reason in the audit trail. */
 export const cancellations = {
-  login: { action: pages.cancelLogin, reason: 'did not sign in' },
-  select_account: { action: pages.cancelSiteChoice, reason: 'chose no site' },
-  consent: { action: pages.cancelConsent, reason: 'did not consent' },
+  login: { action: pages.cancelLogin, reason: 'the person did not sign in' },
+  select_account: { action: pages.cancelSiteChoice, reason: 'the person chose no site' },
+  consent: { action: pages.cancelConsent, reason: 'the person did not consent' },
 } as const satisfies Record<PromptName, object>
 
 /**

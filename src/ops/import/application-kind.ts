@@ -64,9 +64,9 @@ const schema = z
     const hasSecret = secret !== null || secrets.length > 0
     const keyPlaces = Number(jwks !== null) + Number(jwksUri !== null)
     // A resource server introspects the tokens of its site, or all tokens if it has no site.
-    must(!isSite || row.site !== null, 'site', 'is required for kind "site"')
+    must(!isSite || row.site !== null, 'site', 'must be set for kind "site"')
     for (const field of ['redirectUris', 'scopes'] as const) {
-      const message = 'are required for kind "site", and not allowed otherwise'
+      const message = 'must be set for kind "site", and must be empty otherwise'
       must(isSite === row[field].length > 0, field, message)
     }
     const isOperator = row.operatorAt !== null
@@ -81,9 +81,9 @@ const schema = z
     must(
       !isOperator || isServer,
       'operatorAt',
-      'is allowed only for a confidential application of a site whose redirectUris are all https',
+      'must be null, except for a confidential application of a site whose redirectUris are all https',
     )
-    must(isOperator || row.endlessAt === null, 'endlessAt', 'is allowed only with operatorAt')
+    must(isOperator || row.endlessAt === null, 'endlessAt', 'must be null without operatorAt')
     must(isSite || authMethod !== 'none', 'authMethod', 'must not be none for a resource server')
     must(
       keyPlaces === Number(authMethod === 'private_key_jwt'),

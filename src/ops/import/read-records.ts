@@ -97,7 +97,7 @@ function readRecord(line: unknown): DataRecord | string {
   if (!isKindName(type)) return `type: must be one of ${kindNames.join(', ')}`
   const kind = kindOf(type)
   if (deleted !== undefined && !kind.deletable) {
-    return `deleted: is not allowed for type ${type}`
+    return `deleted: must not be set for type ${type}`
   }
   const isDeleted = deleted !== undefined
   const { data: values, problems } = isDeleted

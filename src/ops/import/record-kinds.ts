@@ -44,7 +44,7 @@ export const kinds = {
     table: 'site',
     schema: z.strictObject({
       id: id('sit'),
-      slug: slug.refine((name) => !takenSlugs.has(name), 'is reserved; choose another slug'),
+      slug: slug.refine((name) => !takenSlugs.has(name), 'must not be a reserved path'),
       name: text(120),
       description: optional(text(2000)),
       contactEmail: optional(mailAddress),
