@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { asResourceServer, introspect, redeem, refresh } from '../support/client.ts'
+import { introspect, redeem, refresh } from '../support/client.ts'
 import { inParallel } from '../support/driven.ts'
 import type { Family, Ledger } from './ledger.ts'
 import type { ObtainedCode } from './load.ts'
@@ -25,7 +25,7 @@ async function checkFamily(family: Family, ledger: Ledger, requests: Requests) {
   for (const token of family.accessTokens) {
     const sentAtMs = performance.now()
     const { body } = await requests.askUntilAnswered('introspection', (address) =>
-      introspect(address, token, asResourceServer),
+      introspect(address, token),
     )
     ledger.judged(family, body.active === true, sentAtMs)
   }

@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
-
 import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { codeBy } from '../support/client.ts'
@@ -55,21 +53,19 @@ export async function startDeployment(
     LOG_LEVEL: 'error',
     // All clients act for one person from one IP address, and would exceed the limits.
     CONFIG_DIR: configWith(withoutLimits),
-    ...(cluster
-      ? { REDIS_CLUSTER_NODES: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',') }
-      : { REDIS_URL: redis.url }),
+    ...(cluster ? { REDIS_CLUSTER_NODES: cluster.addresses.join(',') } : { REDIS_URL: redis.url }),
   }
   const processes: ServiceProcess[] = []
+  opening.defer(async () => {
+    for (const each of processes) await each[Symbol.asyncDispose]()
+  })
   const start = async (index: number, command?: readonly string[]) => {
-    const setup = { ...variables, PORT: ports[index] ?? '' }
-    processes[index] = stack.use(await startProcess(setup, command))
+    processes[index] = await startProcess({ ...variables, PORT: ports[index] ?? '' }, command)
   }
-  let stack: AsyncDisposableStack = opening
   await Promise.all([start(0), start(1)])
   const people = Array.from({ length: BROWSERS }, () => makeHeadlessPerson(sam))
   for (const person of people) await codeOf(person, baseUrl)
   const opened = opening.move()
-  stack = opened
   return {
     ...{ addresses, processes, postgres, databaseUrl, cluster, disk },
     redis,
@@ -102,9 +98,8 @@ async function recover(addresses: readonly string[]): Promise<number> {
   await eventually(RECOVER_TIMEOUT_MS, async () => {
     for (const address of addresses) {
       const { status, text } = await get(address + paths.ready)
-      if (status === 200) continue
-      await delay(20)
-      throw new Error(`${paths.ready} of ${address} is still ${status}: ${text}`)
+      if (status !== 200)
+        throw new Error(`${paths.ready} of ${address} is still ${status}: ${text}`)
     }
   })
   return performance.now() - startedMs

@@ -83,7 +83,7 @@ export class Ledger {
   }
 
   /** Records the status for a used code or refresh token that was sent again, too late for a retry. */
-  replayed(what: 'code' | 'refresh token', status: number): void {
+  replayed(what: 'code' | 'refresh token', status: number | string): void {
     if (status === 200) this.#find('doubled', `a used ${what} was accepted again`)
   }
 

@@ -75,7 +75,7 @@ function outcomeOf(result: Result): Outcome {
     `undone ${ledger.count('undone')}`,
     `well after ${ms(result.recoveredMs)}`,
     `${result.codesBegunAnew} codes anew`,
-    ...(remark === undefined ? [] : [remark]),
+    ...(typeof remark === 'string' ? [remark] : []),
   ]
   return {
     kind: wrong.length === 0 ? 'passed' : 'failed',

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { checkLedger } from './afterwards.ts'
 import type { Deployment } from './deployment.ts'
 import { Ledger } from './ledger.ts'
-import { Load } from './load.ts'
+import { runClient } from './load.ts'
 import { Requests } from './requests.ts'
 import type { Scenario } from './scenario-table.ts'
 
@@ -35,12 +35,14 @@ export async function runScenario(
 ) {
   await deployment.recover()
   const codes = await deployment.obtainCodes(CLIENTS * CODES_PER_CLIENT)
-  const exchangeEveryMs = (3 * PHASE_MS) / CODES_PER_CLIENT
   const ledger = new Ledger()
   const requests = new Requests(deployment.addresses)
   const loop = monitorEventLoopDelay({ resolution: 5 })
   loop.enable()
-  const load = new Load({ requests, ledger, codes, exchangeEveryMs }, CLIENTS)
+  const exchangeEveryMs = (3 * PHASE_MS) / CODES_PER_CLIENT
+  const parts = { requests, ledger, codes, exchangeEveryMs }
+  const load = { ...parts, codesBegunAnew: 0, isGoing: true }
+  const clients = Array.from({ length: CLIENTS }, (_, index) => runClient(load, index))
   await delay(PHASE_MS)
   const faultAtMs = performance.now()
   const remark = await scenario.begin(deployment, idleConnections)
@@ -48,24 +50,20 @@ export async function runScenario(
   await scenario.end(deployment)
   const recoveredMs = await deployment.recover()
   await delay(PHASE_MS)
-  await load.end()
+  load.isGoing = false
+  await Promise.all(clients)
   loop.disable()
+  /** The longest time in which the event loop of the clients could not read a response. */
   const ownDelayMs = loop.max / 1e6
   await checkLedger(ledger, new Requests(deployment.addresses), faultAtMs)
   const { codesBegunAnew } = load
   const seen = { requests, ledger, ownDelayMs, recoveredMs, codesBegunAnew, remark }
   // On a slow machine, the findings in `late` need not be faults of the service.
-  return { ...seen, wrong: wrongIn(seen), late: lateIn(scenario, seen) }
+  const late = lateIn(scenario, requests, ownDelayMs)
+  return { ...seen, wrong: wrongIn(requests, ledger), late }
 }
 
-interface Seen {
-  readonly requests: Requests
-  readonly ledger: Ledger
-  /** The longest time in which the event loop of the clients could not read a response. */
-  readonly ownDelayMs: number
-}
-
-function wrongIn({ requests, ledger }: Seen): string[] {
+function wrongIn(requests: Requests, ledger: Ledger): string[] {
   const wrong = ledger.found.map(({ fault, sentence }) => `${fault}: ${sentence}`)
   for (const [outcome, count] of requests.outcomes) {
     if (!expected.test(outcome)) wrong.push(`${count} requests ended with ${outcome}`)
@@ -74,7 +72,7 @@ function wrongIn({ requests, ledger }: Seen): string[] {
   return [...new Set(wrong)]
 }
 
-function lateIn({ failsRequests }: Scenario, { requests, ownDelayMs }: Seen): string[] {
+function lateIn({ failsRequests }: Scenario, requests: Requests, ownDelayMs: number): string[] {
   const late: string[] = []
   for (const [outcome, count] of requests.outcomes) {
     const mayFail = failsRequests || count <= requests.count * shareMax(outcome)

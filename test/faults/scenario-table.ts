@@ -11,8 +11,9 @@ export interface Scenario {
   readonly at: DeploymentKind
   /** Whether requests may get a 503 or break during the fault. */
   readonly failsRequests: boolean
-  readonly begin: (deployment: Deployment, idleConnections: number) => Promise<string | undefined>
-  readonly end: (deployment: Deployment) => Promise<void>
+  /** Begins the fault. May return a remark for the report. */
+  readonly begin: (deployment: Deployment, idleConnections: number) => unknown
+  readonly end: (deployment: Deployment) => unknown
 }
 
 const SKEW_SECONDS = 300
@@ -27,49 +28,47 @@ const hard = {
   failsRequests: false,
   end: async () => open?.[Symbol.dispose](),
 } as const
-const failing = { at: 'one Redis', failsRequests: true } as const
+
+/** Faults that may fail requests, with their ends. */
+const failing: Readonly<Record<string, readonly [begin: Scenario['end'], end: Scenario['end']]>> = {
+  'a process is killed (kill -9)': [
+    ({ processes }) => processes[1]?.kill(),
+    ({ start }) => start(1),
+  ],
+  'Redis is killed, with an append-only file': [
+    ({ redis }) => redis.kill(),
+    ({ redis }) => redis.restart(),
+  ],
+  'Redis is frozen': [({ redis }) => redis.freeze(), ({ redis }) => redis.thaw()],
+  'PostgreSQL is killed and started': [
+    ({ postgres }) => postgres.kill(),
+    ({ postgres }) => postgres.restart(),
+  ],
+  'PostgreSQL is frozen': [({ postgres }) => postgres.freeze(), ({ postgres }) => postgres.thaw()],
+  'PostgreSQL takes no writes': [
+    ({ databaseUrl }) => tell(databaseUrl, 'alter system set default_transaction_read_only = on'),
+    ({ databaseUrl }) => tell(databaseUrl, 'alter system reset default_transaction_read_only'),
+  ],
+}
 
 export const scenarios: readonly Scenario[] = [
-  {
-    ...{ name: 'a process is killed (kill -9)', ...failing },
-    begin: async ({ processes }) => void (await processes[1]?.kill()),
-    end: async ({ start }) => await start(1),
-  },
+  ...Object.entries(failing).map(
+    ([name, [begin, end]]): Scenario => ({
+      name,
+      at: 'one Redis',
+      failsRequests: true,
+      begin,
+      end,
+    }),
+  ),
   {
     ...{ ...hard, name: 'the processes are restarted in turn' },
-    async begin({ processes, start }): Promise<undefined> {
+    async begin({ processes, start }) {
       for (const index of [0, 1]) {
         await processes[index]?.stop()
         await start(index)
       }
     },
-  },
-  {
-    ...{ name: 'Redis is killed, with an append-only file', ...failing },
-    begin: async ({ redis }) => void (await redis.kill()),
-    end: async ({ redis }) => await redis.restart(),
-  },
-  {
-    ...{ name: 'Redis is frozen', ...failing },
-    begin: async ({ redis }) => void redis.freeze(),
-    end: async ({ redis }) => redis.thaw(),
-  },
-  {
-    ...{ name: 'PostgreSQL is killed and started', ...failing },
-    begin: async ({ postgres }) => void (await postgres.kill()),
-    end: async ({ postgres }) => await postgres.restart(),
-  },
-  {
-    ...{ name: 'PostgreSQL is frozen', ...failing },
-    begin: async ({ postgres }) => void postgres.freeze(),
-    end: async ({ postgres }) => postgres.thaw(),
-  },
-  {
-    ...{ name: 'PostgreSQL takes no writes', ...failing },
-    begin: async ({ databaseUrl }) =>
-      void (await tell(databaseUrl, 'alter system set default_transaction_read_only = on')),
-    end: async ({ databaseUrl }) =>
-      await tell(databaseUrl, 'alter system reset default_transaction_read_only'),
   },
   {
     ...{ ...hard, name: 'slow clients: heads, bodies, readers' },
@@ -91,7 +90,6 @@ export const scenarios: readonly Scenario[] = [
     async begin({ processes, start }) {
       await processes[1]?.stop()
       await start(1, withClock(SKEW_SECONDS))
-      return undefined
     },
     async end({ processes, start }) {
       await processes[1]?.stop()
