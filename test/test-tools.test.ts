@@ -44,16 +44,17 @@ it('the ledger of test/faults finds each fault, and nothing in a good run', () =
 })
 
 it('the fuzzer finds faults, hangs, headers and markup of the caller, but no escaped markup and no JSON', () => {
-  const html = ['Content-Type', 'text/html']
+  const html = { 'content-type': ['text/html'] }
   const good = { status: 200, headers: html, text: '<p>', tookMs: 1 }
   const escaped = MARKUP.replaceAll(/["'<>]/g, (character) => `&#${character.charCodeAt(0)};`)
-  const json = { headers: ['Content-Type', 'application/json'], text: JSON.stringify(MARKUP) }
+  const headers = { 'content-type': ['application/json'] }
+  const json = { headers, text: JSON.stringify(MARKUP) }
   for (const seen of [{}, { text: escaped }, json])
     expect(judge({ ...good, ...seen })).to.equal(undefined)
   const wrong: [object, RegExp][] = [
     [{ status: 503 }, /^503/],
     [{ tookMs: 2001 }, /^2001 ms$/],
-    [{ headers: [...html, 'x-mk7', '1'] }, /header/],
+    [{ headers: { ...html, 'x-mk7': ['1'] } }, /header/],
     [{ text: `<p>${MARKUP}` }, /markup/],
     [{ text: `<p title="mk7"` }, /markup/],
     [{ text: `<p>&quot;<u mk7>` }, /markup/],

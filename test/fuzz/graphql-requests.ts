@@ -8,7 +8,6 @@ import {
   isCompositeType,
   isEnumType,
   isInputObjectType,
-  isInterfaceType,
   isListType,
   isNonNullType,
   isObjectType,
@@ -63,8 +62,7 @@ const DEPTH_MAX = 9
 function selection(making: Making, type: GraphQLOutputType, depth: number): string {
   const { chance } = making
   const named = getNamedType(type)
-  if (!isObjectType(named) && !isInterfaceType(named))
-    return isCompositeType(named) ? '{ __typename }' : ''
+  if (!isObjectType(named)) return isCompositeType(named) ? '{ __typename }' : ''
   const fields = Object.values(named.getFields())
   const count = 1 + chance.number(chance.is(0.02) ? 40 : 4)
   const parts = Array.from({ length: count }, () => part(making, chance.pick(fields), depth))
@@ -118,20 +116,24 @@ function literal(making: Making, type: GraphQLInputType, depth: number): string 
 }
 
 function scalar(chance: Chance, name: string): string {
-  if (name === 'Int')
-    return chance.pick(['0', '1', '5', '20', '100', '101', '-1', '2147483647', '2147483648'])
-  if (name === 'Float') return chance.pick(['0', '1.5', '-1e308', '1e309'])
-  if (name === 'Boolean') return chance.pick(['true', 'false'])
-  if (name === 'DateTime' && chance.is(0.7))
-    return chance.pick([
-      ...['"2026-03-01T09:30:00.000Z"', '"2026-02-30T00:00:00Z"', '"0000-01-01T00:00:00Z"'],
-      '"+275760-09-13T00:00:00.000Z"',
-    ])
-  if (name === 'ID' && chance.is(0.6)) return JSON.stringify(chance.pick(ids))
-  return JSON.stringify(oddText(chance))
+  const [share, values] = scalars[name] ?? [0, []]
+  return chance.is(share) ? chance.pick(values) : JSON.stringify(oddText(chance))
 }
 
 const ids = ['per_sam', 'per_olivia', 'per_marco', 'sit_northlight', 'crs_x', 'x', '', 'per_june']
+const times = [
+  ...['2026-03-01T09:30:00.000Z', '2026-02-30T00:00:00Z', '0000-01-01T00:00:00Z'],
+  '+275760-09-13T00:00:00.000Z',
+]
+
+/** Literals of each scalar type, and the share of values that they make up. The others are odd texts. */
+const scalars: Readonly<Record<string, readonly [share: number, values: readonly string[]]>> = {
+  Int: [1, ['0', '1', '5', '20', '100', '101', '-1', '2147483647', '2147483648']],
+  Float: [1, ['0', '1.5', '-1e308', '1e309']],
+  Boolean: [1, ['true', 'false']],
+  DateTime: [0.7, times.map((time) => JSON.stringify(time))],
+  ID: [0.6, ids.map((id) => JSON.stringify(id))],
+}
 
 const oddNames = [
   ...['__proto__', 'constructor', '__schema { types { name fields { name } } }'],

@@ -1,17 +1,15 @@
-import { headerOf, type Seen } from './wire.ts'
+import type { Seen } from './wire.ts'
 
 export const HANG_MS = 2000
 
 /** A piece of the marker that could end or begin an attribute or an element. */
 const reflected = /mk7["']|<u mk7/
 
-export function judge(seen: Seen): string | undefined {
-  const { status, text, tookMs } = seen
+export function judge({ status, headers, text, tookMs }: Seen): string | undefined {
   if (status >= 500) return `${status}: ${text.slice(0, 200)}`
   if (tookMs > HANG_MS) return `${Math.round(tookMs)} ms`
-  if (headerOf(seen, 'x-mk7').length > 0)
-    return 'a header that the request injected into the response'
-  const isPage = headerOf(seen, 'content-type').some((type) => /html|svg|xml/.test(type))
+  if (headers['x-mk7']) return 'a header that the request injected into the response'
+  const isPage = headers['content-type']?.some((type) => /html|svg|xml/.test(type))
   const at = text.search(reflected)
   if (!isPage || at < 0) return undefined
   return `markup of the caller: ${text.slice(Math.max(0, at - 80), at + 80)}`

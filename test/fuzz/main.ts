@@ -28,11 +28,14 @@ const { values: options, positionals } = parseArgs({
   },
 })
 
+const wanted = Number(options.requests)
+const minutes = Number(options.minutes)
+const seed = Number(options.seed)
+
 const AT_ONCE = 16
 const WARM_UP_SHARE = 0.25
 /** Allowed growth of memory after the warm-up, which fills the caches. */
-const HEAP_GROWTH_MAX_BYTES = 32 * 1024 * 1024
-const RSS_GROWTH_MAX_BYTES = 256 * 1024 * 1024
+const GROWTH_MAX_BYTES = { heap: 32 * 1024 * 1024, 'resident memory': 256 * 1024 * 1024 }
 const FINDINGS_MAX = 20
 const SLOW_ATTEMPTS = 2
 /** The number of requests between two sign-ins, because a request may end the tokens or sessions. */
@@ -47,46 +50,40 @@ const grammars: Readonly<Record<string, (chance: Chance, world: World) => FuzzRe
   addresses: addressRequest,
 }
 
+const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE * 2 })
+const findings: string[] = []
+const statuses = new Map<string, number>()
+
 interface Run {
   readonly target: Target
   world: World
-  readonly agent: Agent
-  readonly findings: string[]
-  readonly statuses: Map<string, number>
 }
 
 async function main(): Promise<void> {
-  const wanted = Number(options.requests)
-  const endsAt = Date.now() + Number(options.minutes) * 60_000
-  const seed = Number(options.seed)
-  const findings: string[] = []
+  const endsAt = Date.now() + minutes * 60_000
   await using target = await startTarget((line) => {
     if (hasSecret(line)) findings.push(`the log has a secret: ${line.slice(0, 500)}`)
   })
-  const world = await openWorld(target.url)
-  const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE * 2 })
-  const run: Run = { target, world, agent, findings, statuses: new Map() }
+  const run: Run = { target, world: await openWorld(target.url) }
 
   for (const { requests } of readSeeds())
     for (const request of requests) await sendAndJudge(run, request, makeChance(seed))
   const warmUp = Math.floor(wanted * WARM_UP_SHARE)
   const halfTime = Date.now() + (endsAt - Date.now()) / 2
-  let sent = await fuzz(run, { from: 0, to: warmUp, seed, endsAt: halfTime })
+  let sent = await fuzz(run, { from: 0, to: warmUp, endsAt: halfTime })
   const before = await target.memory()
-  sent += await fuzz(run, { from: warmUp, to: wanted, seed, endsAt })
-  if (target.isAlive()) judgeMemory(before, await target.memory(), findings)
+  sent += await fuzz(run, { from: warmUp, to: wanted, endsAt })
+  if (target.isAlive()) judgeMemory(before, await target.memory())
   else findings.push('the process has ended')
   agent.destroy()
-  report(run, { sent, wanted, seed })
+  report(sent)
 }
 
 /** Sends the requests with the numbers from `from` to `to - 1`, several at once. @returns how many were sent */
-async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', number>) {
-  const { from, to, seed, endsAt } = part
+async function fuzz(run: Run, { from, to, endsAt }: Record<'from' | 'to' | 'endsAt', number>) {
   let next = from
   const names = options.only === undefined ? Object.keys(grammars) : [options.only]
-  const goesOn = () =>
-    Date.now() < endsAt && run.findings.length < FINDINGS_MAX && run.target.isAlive()
+  const goesOn = () => Date.now() < endsAt && findings.length < FINDINGS_MAX && run.target.isAlive()
   const work = async () => {
     while (next < to && goesOn()) {
       const chance = makeChance(seed * 1_000_003 + next)
@@ -103,49 +100,44 @@ async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', nu
 }
 
 /** Sends a request, and stores it as a seed if its response is a finding or missing. */
-async function sendAndJudge(run: Run, request: FuzzRequest, chance: Chance): Promise<void> {
-  const { target, world, agent, findings, statuses } = run
+async function sendAndJudge({ target, world }: Run, request: FuzzRequest, chance: Chance) {
   const ready = filled(request, world.valuesFor(chance))
   try {
     const seen = await sendOne(agent, target.url, ready)
     statuses.set(String(seen.status), (statuses.get(String(seen.status)) ?? 0) + 1)
     world.learn(ready.path, seen)
     const wrong = judge(seen)
-    if (wrong !== undefined && (await stillWrong(run, ready, seen))) keep(findings, wrong, request)
+    if (wrong !== undefined && (await stillWrong(target, ready, seen))) keep(wrong, request)
   } catch (error) {
-    if (!mayBeCutOff(ready, error)) keep(findings, `no answer: ${String(error)}`, request)
+    if (!mayBeCutOff(ready, error)) keep(`no answer: ${String(error)}`, request)
   }
 }
 
 /** Whether a finding is certain. Repeats a slow request, because a busy machine may be slow once, but a hang repeats. */
-async function stillWrong({ target, agent }: Run, ready: FuzzRequest, seen: Seen) {
+async function stillWrong({ url }: Target, ready: FuzzRequest, seen: Seen): Promise<boolean> {
   if (seen.status >= 500 || seen.tookMs <= HANG_MS) return true
   for (let attempt = 0; attempt < SLOW_ATTEMPTS; attempt += 1)
-    if ((await sendOne(agent, target.url, ready)).tookMs <= HANG_MS) return false
+    if ((await sendOne(agent, url, ready)).tookMs <= HANG_MS) return false
   return true
 }
 
-function keep(findings: string[], found: string, request: FuzzRequest): void {
+function keep(found: string, request: FuzzRequest): void {
   const file = keepSeed({ found: found.slice(0, 100), requests: [request] })
   const [what = ''] = found.split('\n')
   findings.push(`${what}\n    ${request.method} ${request.path.slice(0, 120)}\n    ${file}`)
 }
 
-function judgeMemory(before: Memory, after: Memory, findings: string[]): void {
-  const judgeOne = (what: string, from: number, to: number, growthMax: number) => {
+function judgeMemory(before: Memory, after: Memory): void {
+  for (const [what, growthMax] of Object.entries(GROWTH_MAX_BYTES)) {
+    const [from = 0, to = 0] = [before, after].map((memory) => memory[what as keyof Memory])
     say(`${what} ${mebibytes(from)} to ${mebibytes(to)}`)
     if (to - from > growthMax) findings.push(`${mebibytes(to - from)} of ${what} stayed`)
   }
-  judgeOne('heap', before.heapBytes, after.heapBytes, HEAP_GROWTH_MAX_BYTES)
-  judgeOne('resident memory', before.rssBytes, after.rssBytes, RSS_GROWTH_MAX_BYTES)
 }
 
 const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
 
-function report(
-  { findings, statuses }: Run,
-  { sent, wanted, seed }: Record<'sent' | 'wanted' | 'seed', number>,
-): void {
+function report(sent: number): void {
   const counted = [...statuses].sort().map(([status, count]) => `${status}: ${count}`)
   say(`${sent} requests, seed ${seed}; ${counted.join(', ')}`)
   if (sent < wanted)
@@ -159,8 +151,5 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-if (positionals.includes('schemathesis')) {
-  const { minutes, seed } = options
-  const passed = await runSchemathesis({ minutes: Number(minutes), seed: Number(seed) })
-  if (!passed) process.exitCode = 1
-} else await main()
+if (!positionals.includes('schemathesis')) await main()
+else if (!(await runSchemathesis({ minutes, seed }))) process.exitCode = 1

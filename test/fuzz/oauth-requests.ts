@@ -25,11 +25,10 @@ const asNotes = { client_id: notes.clientId, redirect_uri: notes.redirectUri }
 const asLoopback = { client_id: place('client'), redirect_uri: 'http://127.0.0.1:9/callback' }
 
 export function oauthRequest(chance: Chance): FuzzRequest {
-  const make = chance.pick([
+  return chance.pick([
     ...[authorization, authorization, authorization, token, token, token, registration],
     ...[aboutToken, aboutToken, userinfo, pushed, endSession, forwardAuth],
-  ])
-  return make(chance)
+  ])(chance)
 }
 
 const required = {
@@ -79,21 +78,16 @@ function authentication(chance: Chance): { fields: Entries; headers: readonly st
     const headers = ['Authorization', `Basic ${Buffer.from(odd).toString('base64')}`]
     return { fields: [], headers: chance.is(0.5) ? headers : basic(client_id, client_secret) }
   }
-  const { client_id: server, client_secret: secret } = asResourceServer
   const assertion = {
     client_assertion_type: mostly(chance, [ASSERTION_TYPE]),
     client_assertion: mostly(chance, ['a.b.c', place('idToken')]),
   }
   const fields = chance.pick<Record<string, string>>([
     ...Array(3).fill({ client_id: notes.clientId }),
-    ...[
-      { client_id, client_secret },
-      { client_id: server, client_secret: secret },
-    ],
-    ...[
-      { client_id, client_secret: SECRET },
-      { client_id: odd, client_secret: odd },
-    ],
+    { client_id, client_secret },
+    asResourceServer,
+    { client_id, client_secret: SECRET },
+    { client_id: odd, client_secret: odd },
     { client_id, ...assertion },
   ])
   return { fields: Object.entries(fields), headers: [] }

@@ -18,28 +18,22 @@ export const place = (name: Given): string => `@{${name}}`
 
 /** Encodes a text in UTF-8, one character per byte. Also encodes lone surrogates, whose bytes are invalid. */
 export function bytesOf(text: string): string {
-  const bytes = Buffer.alloc(text.length * 3)
-  let length = 0
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0
-    if (code >= 0xd800 && code <= 0xdfff) {
-      const lone = [0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)]
-      bytes.set(lone, length)
-      length += lone.length
-    } else length += bytes.write(character, length, 'utf8')
-  }
-  return bytes.toString('latin1', 0, length)
+  const loneBytes = (code: number) =>
+    String.fromCharCode(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f))
+  return text
+    .split(/(\p{Surrogate})/u)
+    .map((part, at) =>
+      at % 2 ? loneBytes(part.charCodeAt(0)) : Buffer.from(part).toString('latin1'),
+    )
+    .join('')
 }
 
 export function filled(request: FuzzRequest, givenAs: (name: Given) => string): FuzzRequest {
+  const { method, path, headers, body } = request
   const fill = (text: string) =>
     text.replaceAll(/@\{(\w+)\}/g, (_whole, name: Given) => givenAs(name))
-  return {
-    method: request.method,
-    path: fill(request.path),
-    headers: request.headers.map(fill),
-    ...(request.body !== undefined && { body: fill(request.body) }),
-  }
+  const sent = { method, path: fill(path), headers: headers.map(fill) }
+  return body === undefined ? sent : { ...sent, body: fill(body) }
 }
 
 /** The bytes of a header, shortened, and with `?` for control characters, which an HTTP client does not send. */

@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { startProcess } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
 
-export type Memory = Readonly<Record<'heapBytes' | 'rssBytes', number>>
+/** Sizes in bytes. */
+export type Memory = Readonly<Record<'heap' | 'resident memory', number>>
 
 export type Target = Awaited<ReturnType<typeof startTarget>>
 
@@ -26,8 +27,8 @@ export async function startTarget(hearLine: (line: string) => void) {
       return await eventually(10_000, async () => {
         const [line] = said
         if (line === undefined) throw new Error('the service did not report its memory')
-        const [, heapBytes = 0, rssBytes = 0] = line.split(' ').map(Number)
-        return { heapBytes, rssBytes }
+        const [, heap = 0, resident = 0] = line.split(' ').map(Number)
+        return { heap, 'resident memory': resident }
       })
     },
     [Symbol.asyncDispose]: service[Symbol.asyncDispose],

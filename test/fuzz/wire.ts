@@ -6,7 +6,8 @@ import type { FuzzRequest } from './request.ts'
 
 export interface Seen {
   readonly status: number
-  readonly headers: readonly string[]
+  /** Lists of values by lower-case name. */
+  readonly headers: NodeJS.Dict<string[]>
   readonly text: string
   readonly tookMs: number
 }
@@ -44,10 +45,6 @@ async function sendOnce(agent: Agent | false, url: string, request: FuzzRequest)
   outgoing.end(body)
   const [incoming]: IncomingMessage[] = await once(outgoing, 'response')
   if (!incoming) throw new Error('no answer')
-  const { statusCode: status = 0, rawHeaders: headers } = incoming
+  const { statusCode: status = 0, headersDistinct: headers } = incoming
   return { status, headers, text: await text(incoming), tookMs: performance.now() - startedAt }
-}
-
-export function headerOf({ headers }: Seen, name: string): string[] {
-  return headers.filter((_, at) => at % 2 === 1 && headers[at - 1]?.toLowerCase() === name)
 }

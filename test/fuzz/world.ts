@@ -5,12 +5,12 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { codeBy, redeem } from '../support/client.ts'
 import { marco, portal, resourceServer, sam } from '../support/gatehouse.ts'
 import { operatorToken, send as sendTool } from '../support/mcp.ts'
-import { makePagePerson, type PagePerson } from '../support/page-person.ts'
+import { hiddenField, makePagePerson, type PagePerson } from '../support/page-person.ts'
 import type { Chance } from './chance.ts'
 import type { Given } from './request.ts'
 import { SECRET } from './texts.ts'
 import type { ListedTool } from './tool-requests.ts'
-import { headerOf, type Seen } from './wire.ts'
+import type { Seen } from './wire.ts'
 
 export type World = Awaited<ReturnType<typeof openWorld>>
 
@@ -41,7 +41,7 @@ export async function openWorld(url: string) {
     ...(await sessionOf(makePagePerson(url, marco), url, 'operator')),
   }
   const pools = new Map<Given, string[]>()
-  const interactions: { uid: string; cookie: string; form: string }[] = []
+  const interactions: Record<`interaction${'' | 'Cookie' | 'Form'}`, string>[] = []
   for (const token of [body.access_token, operatorAccess, body.id_token]) secrets.add(token)
 
   const keep = (name: Given, value: string | undefined) => {
@@ -64,55 +64,40 @@ export async function openWorld(url: string) {
     tools: await toolsOf(url, [body.access_token, operatorAccess]),
     valuesFor(chance: Chance): (name: Given) => string {
       const interaction = interactions.length > 0 ? chance.pick(interactions) : undefined
-      const own: Partial<Record<Given, string>> = {
-        ...fixed,
-        ...(interaction && {
-          interaction: interaction.uid,
-          interactionCookie: interaction.cookie,
-          interactionForm: interaction.form,
-        }),
-      }
+      const own: Partial<Record<Given, string>> = { ...fixed, ...interaction }
       return (name) => own[name] ?? taken(name, chance) ?? 'x'
     },
-    learn(path: string, seen: Seen): void {
-      const { text } = seen
-      const [location = ''] = headerOf(seen, 'location')
+    learn(path: string, { headers, text }: Seen): void {
+      const [location = ''] = headers['location'] ?? []
       keep('code', /[?&#]code=([\w-]+)/.exec(location)?.[1])
       keep('refreshToken', /"refresh_token":"([^"]+)"/.exec(text)?.[1])
       keep('cursor', /"endCursor":"([^"]+)"/.exec(text)?.[1])
       keep('requestUri', /"request_uri":"([^"]+)"/.exec(text)?.[1])
       keep('client', /"client_id":"(loopback_[^"]+)"/.exec(text)?.[1])
-      learnInteraction(path, seen)
+      const [, begun] = interactionPath.exec(location) ?? []
+      const cookies = headers['set-cookie']?.map((cookie) => cookie.split(';')[0])
+      if (begun !== undefined && cookies) {
+        if (interactions.length >= KEPT_MAX) interactions.shift()
+        const interactionCookie = cookies.join('; ')
+        interactions.push({ interaction: begun, interactionCookie, interactionForm: 'x' })
+        return
+      }
+      const [, shown] = interactionPath.exec(path) ?? []
+      const known = interactions.find(({ interaction }) => interaction === shown)
+      if (known) known.interactionForm = hiddenField(text) || known.interactionForm
     },
   }
-
-  function learnInteraction(path: string, seen: Seen): void {
-    const [location = ''] = headerOf(seen, 'location')
-    const [, uid] = /^\/interaction\/([\w-]+)\//.exec(location) ?? []
-    const cookies = headerOf(seen, 'set-cookie').map((cookie) => cookie.split(';')[0])
-    if (uid !== undefined && cookies.length > 0) {
-      if (interactions.length >= KEPT_MAX) interactions.shift()
-      interactions.push({ uid, cookie: cookies.join('; '), form: 'x' })
-      return
-    }
-    const [, shown] = /^\/interaction\/([\w-]+)\//.exec(path) ?? []
-    const form = /name="csrf" value="([^"]+)"/.exec(seen.text)?.[1]
-    const known = interactions.find((each) => each.uid === shown)
-    if (known && form !== undefined) known.form = form
-  }
 }
+
+const interactionPath = /^\/interaction\/([\w-]+)\//
 
 async function sessionOf(person: PagePerson, url: string, who: 'member' | 'operator') {
   const form = await person.csrf()
   if (form === '') throw new Error(`the ${who} is not signed in`)
   const addresses = ['/account', paths.authorization].map((path) => new URL(path, url))
-  const sent = addresses.map((address) => person.browser.cookiesFor(address))
-  const cookies = [...new Set(sent.flatMap((line) => line.split('; ')))]
-    .filter((pair) => pair !== '')
-    .join('; ')
-  return who === 'member'
-    ? { memberSession: cookies, memberForm: form }
-    : { operatorSession: cookies, operatorForm: form }
+  const sent = addresses.flatMap((address) => person.browser.cookiesFor(address).split('; '))
+  const cookies = [...new Set(sent)].filter(Boolean).join('; ')
+  return { [`${who}Session`]: cookies, [`${who}Form`]: form }
 }
 
 const schemaAt = async (address: string) => buildSchema(await (await fetch(address)).text())
