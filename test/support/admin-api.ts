@@ -1,6 +1,7 @@
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
+import { rowsOf } from './database.ts'
 import type { RunningService, ServiceSetup } from './gatehouse.ts'
 import { operatorToken } from './mcp.ts'
 import { fresh, shared } from './shared.ts'
@@ -55,7 +56,11 @@ export function operatorSite(start: Start, options: ServiceSetup & { each?: bool
     ask: async (...asked: Parameters) => await now().operator.ask(...asked),
     value: async (...asked: Parameters) => await now().operator.value(...asked),
     refused: async (...asked: Parameters) => await now().operator.refused(...asked),
-    audited: async (action: string) => await auditEvents(now().running, action),
+    /** Returns the audit events of an action, oldest first. */
+    audited: async (action: string) => {
+      const events = await rowsOf(now().running.kysely, 'audit_event', { action })
+      return events.toSorted((one, other) => one.occurred_at - other.occurred_at)
+    },
   }
 }
 
@@ -63,13 +68,4 @@ export function operatorSite(start: Start, options: ServiceSetup & { each?: bool
 export function mutationOf(name: string, fields = 'id'): string {
   const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
   return `mutation ($input: ${type}!) { ${name}(input: $input) { ${fields} } }`
-}
-
-async function auditEvents({ kysely }: RunningService, action: string) {
-  return await kysely
-    .selectFrom('audit_event')
-    .selectAll()
-    .where('action', '=', action)
-    .orderBy('occurred_at')
-    .execute()
 }

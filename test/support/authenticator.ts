@@ -1,11 +1,4 @@
-import {
-  createHash,
-  generateKeyPairSync,
-  type KeyObject,
-  randomBytes,
-  sign,
-  X509Certificate,
-} from 'node:crypto'
+import { createHash, generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -25,29 +18,22 @@ const sha256 = (data: string | Buffer) => createHash('sha256').update(data).dige
 /** The key and the certificate of a fictitious manufacturer. */
 const manufacturer = readFileSync(join(import.meta.dirname, '../data/attestation.pem'))
 
-/** False values for a response. */
-export interface Lies {
-  readonly origin?: string
-  readonly rpId?: string
-  readonly type?: string
-  readonly challenge?: string
-  readonly flags?: number
-  readonly counter?: number
-  /** The format of an attestation with a certificate. */
-  readonly format?: string
-}
+/** False values for a response. `format` is the format of an attestation with a certificate. */
+export type Lies = Partial<
+  Record<'origin' | 'rpId' | 'type' | 'challenge' | 'format', string> &
+    Record<'flags' | 'counter', number>
+>
 
 const [PRESENT, VERIFIED, ATTESTED] = [1, 4, 64]
 
-type Made = { readonly key: KeyObject; readonly id: Buffer; readonly counter: number }
+const newPasskey = () => ({
+  key: generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
+  ...{ id: randomBytes(32), counter: 0 },
+})
 
 /** Creates an authenticator with one ES256 passkey, in memory. `copy` clones it with its key and counter. */
-export function makeAuthenticator(origin: string, made?: Made) {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const key = made?.key ?? privateKey
-  const id = made?.id ?? randomBytes(32)
-  let counter = made?.counter ?? 0
-  const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
+export function makeAuthenticator(origin: string, { key, id, counter } = newPasskey()) {
+  const { x = '', y = '' } = key.export({ format: 'jwk' })
   const cose = mapOf([
     [1, 2],
     [3, -7],

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 
 import { expect } from 'chai'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
@@ -123,19 +122,12 @@ export async function lookAt(page: Page, ...paths: readonly string[]): Promise<v
   }
 }
 
-const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
-const axeSource = readFileSync(axeFile, 'utf8')
-
-interface Axe {
-  run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>
-}
+const axeSource = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(axeSource)
-  return await page.evaluate(async () => {
-    const { violations: found } = await (globalThis as unknown as { axe: Axe }).axe.run()
-    return found.map(({ id, nodes }) => `${id} ${nodes.map((node) => node.html).join(' ')}`)
-  })
+  return await page.evaluate(`axe.run().then(({ violations }) =>
+    violations.map(({ id, nodes }) => [id, ...nodes.map(({ html }) => html)].join(' ')))`)
 }
 
 export async function overflows(page: Page): Promise<boolean> {

@@ -112,20 +112,20 @@ export async function obtainCode(url: string, fields: Fields = {}, answers: Answ
 export async function codeBy(person: HeadlessPerson, url: string, fields: Fields = {}) {
   const start = authorizeUrl(url, fields)
   const wanted = start.searchParams
-  const redirectUri = wanted.get('redirect_uri') ?? notes.redirectUri
-  const callback = await person.authorize(start, redirectUri)
+  const redirect_uri = wanted.get('redirect_uri') ?? notes.redirectUri
+  const callback = await person.authorize(start, redirect_uri)
   const code = callback.searchParams.get('code')
   if (code === null) throw new Error(`no code came back: ${callback.search}`)
-  const form: Fields = {
-    grant_type: 'authorization_code',
-    code,
-    redirect_uri: redirectUri,
-    client_id: wanted.get('client_id') ?? notes.clientId,
-    code_verifier: codeVerifier,
-    resource: wanted.get('resource') ?? undefined,
-  }
-  return { code, callback, form }
+  const client_id = wanted.get('client_id') ?? notes.clientId
+  const resource = wanted.get('resource') ?? undefined
+  return { code, callback, form: codeForm(code, { redirect_uri, client_id, resource }) }
 }
+
+const codeForm = (code: string, fields: Fields): Fields => ({
+  ...{ grant_type: 'authorization_code', code, code_verifier: codeVerifier },
+  ...{ redirect_uri: notes.redirectUri, client_id: notes.clientId },
+  ...fields,
+})
 
 export async function getCode(...wanted: Parameters<typeof obtainCode>): Promise<string> {
   return (await obtainCode(...wanted)).code
@@ -133,15 +133,7 @@ export async function getCode(...wanted: Parameters<typeof obtainCode>): Promise
 
 /** Exchanges a code, with the URL of the service as resource. */
 export async function exchange(url: string, code: string, fields?: Fields, headers?: string[]) {
-  const form = {
-    grant_type: 'authorization_code',
-    code,
-    redirect_uri: notes.redirectUri,
-    client_id: notes.clientId,
-    code_verifier: codeVerifier,
-    resource: url,
-    ...fields,
-  }
+  const form = codeForm(code, { resource: url, ...fields })
   return await postForm(url + paths.token, form, headers)
 }
 
@@ -149,11 +141,8 @@ export async function redeem(url: string, { form }: Pick<ObtainedCode, 'form'>):
   return await postForm(url + paths.token, form)
 }
 
-export interface Tokens {
-  readonly access_token: string
-  readonly refresh_token: string
+export type Tokens = Readonly<Record<'access_token' | 'refresh_token' | 'scope', string>> & {
   readonly id_token?: string
-  readonly scope: string
 }
 
 export type ObtainedTokens = Awaited<ReturnType<typeof obtainTokens>>

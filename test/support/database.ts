@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { type CompiledQuery, type InsertObject, type Kysely, type Selectable, sql } from 'kysely'
+import type { CompiledQuery, InsertObject, Kysely, Selectable } from 'kysely'
 
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type {
@@ -22,37 +22,26 @@ type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 /** A long time limit of storage, for tests that are not about time. */
 export const patiently: DatabaseOptions = { answerWithinMs: 10_000 }
 
-export type Open = (options?: DatabaseOptions) => Promise<Database>
-
+type Open = (options?: DatabaseOptions) => Promise<Database>
 type DatabaseSuite = (open: Open, newPlace: NewPlace) => void
 
 /** Runs a suite on each database of the run. Each call of `open` creates a new database. */
-export function withDatabases(name: string, suite: DatabaseSuite): void {
-  if (storesOfRun.sqlite) onSqlite(name, suite)
-  if (storesOfRun.servers) onPostgres(name, suite)
+export function withDatabases(name: string, suite: DatabaseSuite, stores = storesOfRun): void {
+  const opener = (newPlace: NewPlace) => async (options?: DatabaseOptions) =>
+    await openAt(await newPlace(), options)
+  if (stores.sqlite) describe(`${name} on SQLite`, () => suite(opener(sqlitePlace), sqlitePlace))
+  if (stores.servers)
+    describe(`${name} on PostgreSQL`, () => {
+      const postgres = sharedProgram('postgres')
+      const newPlace: NewPlace = ({ empty = false } = {}) =>
+        postgresPlace(postgres(), empty ? 'nothing' : 'tables')
+      suite(opener(newPlace), newPlace)
+    })
 }
 
 /** Runs a contract suite on both databases, in every run. */
 export function withEveryDatabase(name: string, suite: DatabaseSuite): void {
-  onSqlite(name, suite)
-  onPostgres(name, suite)
-}
-
-function onSqlite(name: string, suite: DatabaseSuite): void {
-  describe(`${name} on SQLite`, () => suite(opener(sqlitePlace), sqlitePlace))
-}
-
-function onPostgres(name: string, suite: DatabaseSuite): void {
-  describe(`${name} on PostgreSQL`, () => {
-    const postgres = sharedProgram('postgres')
-    const newPlace: NewPlace = ({ empty = false } = {}) =>
-      postgresPlace(postgres(), empty ? 'nothing' : 'tables')
-    suite(opener(newPlace), newPlace)
-  })
-}
-
-function opener(newPlace: NewPlace): Open {
-  return async (options) => await openAt(await newPlace(), options)
+  withDatabases(name, suite, { sqlite: true, servers: true })
 }
 
 /** Opens a new SQLite database in memory. */
@@ -130,12 +119,14 @@ export async function insert<Name extends keyof Schema>(
 
 type Row<Name extends keyof Schema> = Selectable<Schema[Name]>
 
+type AnyTables = Kysely<Record<string, Record<string, unknown>>>
+
 /** Reads the rows whose columns have these values. */
 export async function rowsOf<Name extends keyof Schema>(
   ...[kysely, table, where = {}]: [Kysely<Schema>, Name, Partial<Row<Name>>?]
 ) {
-  const read = sql<Row<Name>>`select * from ${sql.table(table)} where ${haveValues(where)}`
-  return (await read.execute(kysely)).rows
+  const rows = (kysely as unknown as AnyTables).selectFrom(table as string).selectAll()
+  return (await rows.where((e) => e.and(where)).execute()) as Row<Name>[]
 }
 
 /** Reads the first row whose columns have these values, and fails if there is none. */
@@ -150,9 +141,8 @@ export async function rowOf<Name extends keyof Schema>(
 export async function change<Name extends keyof Schema>(
   ...[kysely, table, where, values]: [Kysely<Schema>, Name, Partial<Row<Name>>, Partial<Row<Name>>]
 ) {
-  const columns = Object.entries(values)
-  const assigned = sql.join(columns.map(([name, value]) => sql`${sql.ref(name)} = ${value}`))
-  await sql`update ${sql.table(table)} set ${assigned} where ${haveValues(where)}`.execute(kysely)
+  const update = (kysely as unknown as AnyTables).updateTable(table as string).set(values)
+  await update.where((e) => e.and(where)).execute()
 }
 
 type ListColumn = 'redirect_uris' | 'post_logout_redirect_uris' | 'scopes'
@@ -170,14 +160,8 @@ export async function editList(
 }
 
 export async function remove<Name extends keyof Schema>(
-  ...[kysely, table, where]: Parameters<typeof rowsOf<Name>>
+  ...[kysely, table, where = {}]: Parameters<typeof rowsOf<Name>>
 ) {
-  await sql`delete from ${sql.table(table)} where ${haveValues(where ?? {})}`.execute(kysely)
-}
-
-function haveValues(values: object) {
-  const tests = Object.entries(values).map(([column, value]) =>
-    value === null ? sql`${sql.ref(column)} is null` : sql`${sql.ref(column)} = ${value}`,
-  )
-  return sql.join([sql`1 = 1`, ...tests], sql` and `)
+  const rows = (kysely as unknown as AnyTables).deleteFrom(table as string)
+  await rows.where((e) => e.and(where)).execute()
 }

@@ -8,6 +8,7 @@ import { loadDemo as loadDemoCampus, readDemo } from '../../src/ops/import/demo-
 import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { temporaryFolder } from './programs.ts'
+import { cached } from './shared.ts'
 
 const demoFolder = join(import.meta.dirname, '../../config/demo')
 
@@ -28,23 +29,20 @@ export function hashAsInProduction(): void {
   hashPassword = makePasswords({ parallelHashesMax: 2, waitingHashesMax: 64 }).hash
 }
 
-let prepared: ReturnType<typeof prepare> | undefined
-
 /** Puts an embedded database with the demo campus into a folder, so that a service need not migrate or load it. */
 export async function placeDemoDatabase(folder: string, nowMs: number = Date.now()): Promise<void> {
-  prepared ??= prepare()
-  const { file, loadedAtMs } = await prepared
+  const { file, loadedAtMs } = await prepared()
   const target = join(folder, 'gatehouse.db')
   if (nowMs >= loadedAtMs && nowMs <= loadedAtMs + AGE_MAX_MS) copyFileSync(file, target)
   else await writeDemo(target, nowMs)
 }
 
-async function prepare() {
+const prepared = cached(async () => {
   const file = join(temporaryFolder(), 'gatehouse.db')
   const loadedAtMs = Date.now()
   await writeDemo(file, loadedAtMs)
   return { file, loadedAtMs }
-}
+})
 
 async function writeDemo(file: string, nowMs: number): Promise<void> {
   await using database = await openDatabase({ kind: 'sqlite', file }, { answerWithinMs: 10_000 })

@@ -14,13 +14,12 @@ export async function startNameServer(records: Readonly<Record<string, DnsRecord
     asked.push(name)
     if (name.endsWith('silent.example')) return
     const [ofType, data = []] = records[name] ?? []
-    const answers = ofType === type ? 1 : 0
-    const flags = [0x81, ofType === undefined ? 0x83 : 0x80, 0, 1, 0, answers, 0, 0, 0, 0]
     // A pointer to the name in the question, the type, class IN, a lifetime of one second, and the length of the data.
     const record = [0xc0, 12, 0, type, 0, 1, 0, 0, 0, 1, 0, data.length, ...data]
-    const [id, question] = [query.subarray(0, 2), query.subarray(12, end)]
-    const answer = Buffer.from(answers === 1 ? record : [])
-    socket.send(Buffer.concat([id, Buffer.from(flags), question, answer]), port, address)
+    const [count, answer] = ofType === type ? [1, record] : [0, []]
+    const flags = [0x81, ofType === undefined ? 0x83 : 0x80, 0, 1, 0, count, 0, 0, 0, 0]
+    const head = [...query.subarray(0, 2), ...flags, ...query.subarray(12, end)]
+    socket.send(Buffer.from([...head, ...answer]), port, address)
   })
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')

@@ -30,11 +30,10 @@ export async function tryInstalled(
   if (installed.kind === 'missing') return notRun(installed.why)
   return await attempt(over, async () => {
     let transcript = () => ''
-    const hear = (next: () => string) => {
-      transcript = next
-    }
     try {
-      const detail = await work(installed.folder, hear)
+      const detail = await work(installed.folder, (next) => {
+        transcript = next
+      })
       return { kind: 'passed', detail, transcript: transcript() }
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error)
@@ -70,9 +69,9 @@ export async function inParallel<T>(
   atOnce: number,
   work: (one: T) => Promise<void>,
 ): Promise<void> {
-  const waiting = [...all]
+  const waiting = all.values()
   const worker = async () => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) await work(one)
+    for (const one of waiting) await work(one)
   }
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
@@ -130,10 +129,7 @@ export async function answerPage(page: Page, person: Answers): Promise<string | 
     await page.waitForURL((url) => url.href !== before, { waitUntil: 'commit' })
     return id
   }
-  if (await isVisible(page, '#error-page')) {
-    throw new Error(
-      `the service shows an error page: ${await page.locator('#error-page').innerText()}`,
-    )
-  }
-  return undefined
+  if (!(await isVisible(page, '#error-page'))) return undefined
+  const shown = await page.locator('#error-page').innerText()
+  throw new Error(`the service shows an error page: ${shown}`)
 }

@@ -37,8 +37,8 @@ export async function follow(person: Person, start: URL, init: RequestInit = {})
 
 type Page = Awaited<ReturnType<typeof follow>>
 
-export const problemOf = (page: Page) => textOf({ ...page, path: '' }, 'login-problem')
-export const noteOf = (page: Page) => textOf({ ...page, path: '' }, 'login-note')
+export const problemOf = (page: Page) => textOf(page, 'login-problem')
+export const noteOf = (page: Page) => textOf(page, 'login-note')
 /** The error with which the browser returned to the application. */
 export const refusalIn = ({ target }: Page) => target?.searchParams.get('error')
 export const isSignedIn = ({ target, text }: Page) =>

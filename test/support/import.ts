@@ -31,11 +31,9 @@ export function linesFile(records: readonly object[]): string {
 }
 
 export async function exportRecords(database: Database): Promise<Record<string, unknown>[]> {
-  const records: Record<string, unknown>[] = []
-  for (const type of kindNames) {
-    for await (const record of exportKind(database, type)) records.push(record)
-  }
-  return records
+  const exported = async (type: (typeof kindNames)[number]) =>
+    await Array.fromAsync(exportKind(database, type))
+  return (await Array.fromAsync(kindNames, exported)).flat()
 }
 
 /** Imports exported records into an empty database. Expects that the database then exports the same records. */

@@ -9,16 +9,7 @@ const WIDE: Readonly<Record<string, number>> = {
 }
 
 /** Returns a policy without the limits of `limits`, `mcp` and `registration`, and without `signInsPerAccountMax`. */
-export function withoutLimits(policy: ServicePolicy): ServicePolicy {
-  return widened(policy, WIDE)
-}
-
-/** Like `withoutLimits`, but also without all other limits of `signIn`, which no configuration file can lift. */
-export function withoutAnyLimit(policy: ServicePolicy): ServicePolicy {
-  return widened(policy, { ...WIDE, signIn: 100_000_000 })
-}
-
-function widened(policy: ServicePolicy, wides: Readonly<Record<string, number>>) {
+export function withoutLimits(policy: ServicePolicy, wides = WIDE): ServicePolicy {
   const wide = structuredClone(policy)
   for (const { setting } of Object.values(limitTable)) {
     const [section = '', name = ''] = setting.split('.')
@@ -26,4 +17,9 @@ function widened(policy: ServicePolicy, wides: Readonly<Record<string, number>>)
     if (max !== undefined) Reflect.set(Reflect.get(wide, section), name, max)
   }
   return wide
+}
+
+/** Like `withoutLimits`, but also without all other limits of `signIn`, which no configuration file can lift. */
+export function withoutAnyLimit(policy: ServicePolicy): ServicePolicy {
+  return withoutLimits(policy, { ...WIDE, signIn: 100_000_000 })
 }

@@ -1,16 +1,14 @@
-import { join } from 'node:path'
-
 import { makeMemberApi } from '../../src/api/member-api/member-api.ts'
 import type { MemberCaller } from '../../src/api/member-api/resolvers.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../src/directory/scopes/catalogue.ts'
-import { loadDemo, readDemo } from '../../src/ops/import/demo-campus.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { makeCursors } from '../../src/platform/store/cursor.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { makeViewerData } from '../../src/school/viewer/viewer-data.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { insert } from './database.ts'
+import { loadDemo } from './demo-database.ts'
 import { configFolder, notes, type RunningService, sam } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
 import { type Json, type JsonOptions, postJson } from './wire.ts'
@@ -60,8 +58,7 @@ export async function addKitchenClient({ kysely }: RunningService): Promise<stri
 }
 
 export async function withCampus<D extends Database>(database: D): Promise<D> {
-  const demo = await readDemo(join(configFolder, 'demo'))
-  await loadDemo(database, demo, { hashPassword: async () => 'none', now: () => CAMPUS_NOW })
+  await loadDemo(database, () => CAMPUS_NOW)
   return database
 }
 

@@ -1,11 +1,5 @@
 import { eventually } from './programs.ts'
 
-export interface Sample {
-  readonly name: string
-  readonly labels: Readonly<Record<string, string>>
-  readonly value: number
-}
-
 export type Scrape = ReturnType<typeof parseScrape>
 
 /** Parses metrics in the text format of Prometheus, version 0.0.4. */
@@ -13,15 +7,12 @@ export function parseScrape(text: string) {
   const samples = text
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('# '))
-    .map((line): Sample => {
+    .map((line) => {
       const [, name, inside = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? []
       if (name === undefined) throw new Error(`no sample: ${line}`)
-      const labels = [...inside.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)]
-      return {
-        name,
-        labels: Object.fromEntries(labels.map(([, label, held]) => [label, held])),
-        value: Number(value),
-      }
+      const pairs = [...inside.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, ...pair]) => pair)
+      const labels: Readonly<Record<string, string>> = Object.fromEntries(pairs)
+      return { name, labels, value: Number(value) }
     })
   return {
     ...{ text, samples },

@@ -1,10 +1,16 @@
 /** Whether the SQL of a migration only adds to the schema, so that the previous version can run with it. */
 export function onlyAdds(sql: string): boolean {
   const own = new Set<string>()
-  return split(sql).every((statement) => statementOnlyAdds(statement, own))
+  return split(sql).every((statement) => {
+    for (const [form, answer] of forms) {
+      const match = form.exec(statement.toLowerCase())
+      if (match) return answer(match, own)
+    }
+    return false
+  })
 }
 
-/** The known forms of statements. `own` has the tables and columns created in the same file, which nothing uses yet. */
+/** The known forms of statements; others count as changes. `own` has the tables and columns created in the same file, which nothing uses yet. */
 const forms: readonly (readonly [
   form: RegExp,
   onlyAdds: (match: readonly string[], own: Set<string>) => boolean,
@@ -35,15 +41,6 @@ const forms: readonly (readonly [
   [/^(?:create trigger \w+ .*? on|alter table(?= \w+ set (?:\(|unlogged))) (\w+)/, () => true],
   [/^create (or replace )?(function|view) /, () => true],
 ]
-
-/** Whether a statement only adds; false for a statement of an unknown form. */
-function statementOnlyAdds(statement: string, own: Set<string>): boolean {
-  for (const [form, answer] of forms) {
-    const match = form.exec(statement.toLowerCase())
-    if (match) return answer(match, own)
-  }
-  return false
-}
 
 /** Splits a file into one-line statements, at semicolons that end a line outside of functions and triggers. */
 function split(sql: string): string[] {

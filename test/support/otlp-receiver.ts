@@ -22,19 +22,19 @@ export async function startOtlpReceiver() {
   return { ...(await listen(server)), spans, bytes: () => Buffer.concat(bodies).toString('latin1') }
 }
 
-/** The fields of a message by number. Length-delimited fields are bytes, others are numbers. */
-type Message = ReadonlyMap<number, readonly (Buffer | bigint)[]>
+type Message = ReturnType<typeof read>
 
-function read(bytes: Buffer): Message {
-  const fields = new Map<number, (Buffer | bigint)[]>()
+/** Returns the fields of a message by number. Those of variable length integers are numbers, others are bytes. */
+function read(bytes: Buffer) {
+  const fields = new Map<number, (Buffer | number)[]>()
   let at = 0
   const varint = () => {
-    let value = 0n
-    for (let shift = 0n; ; shift += 7n) {
+    let value = 0
+    for (let unit = 1; ; unit *= 128) {
       const byte = bytes[at++]
       if (byte === undefined) throw new Error('a message ends within a number')
-      value |= BigInt(byte & 0x7f) << shift
-      if (byte < 0x80) return value
+      value += (byte % 128) * unit
+      if (byte < 128) return value
     }
   }
   const take = (length: number) => {
@@ -42,14 +42,9 @@ function read(bytes: Buffer): Message {
     if (at > bytes.length) throw new Error('a message ends within a field')
     return bytes.subarray(at - length, at)
   }
+  const readers = { 0: varint, 1: () => take(8), 2: () => take(varint()), 5: () => take(4) }
   while (at < bytes.length) {
-    const tag = Number(varint())
-    const readers = {
-      0: varint,
-      1: () => take(8).readBigUInt64LE(),
-      2: () => take(Number(varint())),
-      5: () => BigInt(take(4).readUInt32LE()),
-    }
+    const tag = varint()
     const value = readers[(tag & 7) as keyof typeof readers]()
     fields.set(tag >> 3, [...(fields.get(tag >> 3) ?? []), value])
   }
@@ -68,9 +63,8 @@ function bytesOf(message: Message, field: number): Buffer {
 function attributesOf(message: Message, field: number) {
   const pairs = messages(message, field).map((pair) => {
     const [value] = messages(pair, 2)
-    const whole = value?.get(3)?.[0]
     const text = value === undefined ? '' : bytesOf(value, 1).toString()
-    return [bytesOf(pair, 1).toString(), whole === undefined ? text : Number(whole)] as const
+    return [bytesOf(pair, 1).toString(), value?.get(3)?.[0] ?? text] as const
   })
   return Object.fromEntries(pairs)
 }

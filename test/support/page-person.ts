@@ -90,7 +90,7 @@ export function linkOf(page: Pick<Seen, 'text'>, id: string): string {
   return decode(/href="([^"]*)"/.exec(tag)?.[1] ?? '')
 }
 
-export function textOf(page: Seen, id: string): string {
+export function textOf(page: Pick<Seen, 'text'>, id: string): string {
   const element = new RegExp(`<(\\w+)[^>]* id="${id}"[^>]*>(.*?)</\\1>`, 's').exec(page.text)
   return decode(element?.[2]?.replaceAll(/<[^>]*>/g, '') ?? '')
 }

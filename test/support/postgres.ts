@@ -7,14 +7,8 @@ import pg from 'pg'
 
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { loadDemo } from './demo-database.ts'
-import {
-  eventually,
-  freePort,
-  type RunningProgram,
-  removeFolder,
-  startProgram,
-  temporaryFolder,
-} from './programs.ts'
+import { freePort, removeFolder, startProgram, temporaryFolder } from './programs.ts'
+import { cached } from './shared.ts'
 import { diskFolder } from './temporary-folder.ts'
 
 export type Content = 'nothing' | 'tables' | 'demo'
@@ -37,32 +31,23 @@ export async function startPostgres(
   )
 
   const port = await freePort()
-  const start = () =>
-    startProgram({
-      file,
-      arguments: [
-        ...['-D', join(folder, 'data'), '-k', folder, '-p', `${port}`, '-h', '127.0.0.1'],
-        ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'synchronous_commit=off'],
-        // With mmap, the shared memory of a killed server is removed with its folder.
-        ...['-c', 'dynamic_shared_memory_type=mmap'],
-        ...['-c', 'shared_buffers=16MB', '-c', 'max_connections=100', '-c', 'autovacuum=off'],
-        ...settings.flatMap((setting) => ['-c', setting]),
-      ],
-      cwd: folder,
-      readyWhen: /database system is ready to accept connections/,
-      owner,
-    })
-  let program: RunningProgram = await start()
+  const program = await startProgram({
+    file,
+    arguments: [
+      ...['-D', join(folder, 'data'), '-k', folder, '-p', `${port}`, '-h', '127.0.0.1'],
+      ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'synchronous_commit=off'],
+      // With mmap, the shared memory of a killed server is removed with its folder.
+      ...['-c', 'dynamic_shared_memory_type=mmap'],
+      ...['-c', 'shared_buffers=16MB', '-c', 'max_connections=100', '-c', 'autovacuum=off'],
+      ...settings.flatMap((setting) => ['-c', setting]),
+    ],
+    cwd: folder,
+    readyWhen: /database system is ready to accept connections/,
+    owner,
+  })
   return {
+    ...program,
     createDatabase: databaseCreator((name) => `postgres://postgres@127.0.0.1:${port}/${name}`),
-    freeze: () => program.freeze(),
-    thaw: () => program.thaw(),
-    kill: () => program.kill(),
-    async restart() {
-      await program.kill()
-      // The killed processes release their memory only shortly after they end, so the first starts can fail.
-      program = await eventually(30_000, start)
-    },
     async [Symbol.asyncDispose]() {
       program.thaw()
       await program.kill()
@@ -88,20 +73,14 @@ function databaseCreator(url: (name: string) => string) {
     await client.query(`create database ${name} template ${template}`)
     return name
   }
-  const templates = new Map<Content, Promise<string>>()
-  const templateOf = (content: Content): Promise<string> => {
-    const template = templates.get(content) ?? makeTemplate(content)
-    templates.set(content, template)
-    return template
-  }
-  const makeTemplate = async (content: Content) => {
+  const templateOf = cached(async (content: Content): Promise<string> => {
     if (content === 'nothing') return 'template0'
     const name = await create(await templateOf(content === 'demo' ? 'tables' : 'nothing'))
     const location = { kind: 'postgres', url: url(name), connectionsMax: 1 } as const
     await using database = await openDatabase(location, { answerWithinMs: 10_000 })
     if (content === 'demo') await loadDemo(database)
     return name
-  }
+  })
   return async (content: Content = 'tables') => url(await create(await templateOf(content)))
 }
 
@@ -112,10 +91,5 @@ export async function connectTo(url: string) {
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
 }
 
-let shared: Promise<PostgresServer> | undefined
-
 /** Returns the server that the tests of a process share. They create separate databases on it. */
-export async function sharedPostgres(file: string): Promise<PostgresServer> {
-  shared ??= startPostgres(file)
-  return await shared
-}
+export const sharedPostgres = cached(async (file: string) => await startPostgres(file))

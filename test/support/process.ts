@@ -19,12 +19,7 @@ const { NODE_V8_COVERAGE: coverageFolder } = process.env
 
 const root = join(import.meta.dirname, '../..')
 
-export interface Ended {
-  readonly code: number | null
-  readonly signal: NodeJS.Signals | null
-  readonly stdout: string
-  readonly stderr: string
-}
+export type Ended = Awaited<ReturnType<typeof endOf>>
 
 const TIMEOUT_MS = 45_000
 
@@ -52,7 +47,9 @@ export async function startProcess(variables: Variables = {}, command = usualSer
   try {
     // Fail at once with the reason if the process ends.
     await Promise.race([
-      eventually(TIMEOUT_MS, () => answers(url)),
+      eventually(TIMEOUT_MS, async () =>
+        expect((await fetch(`${url}/healthz`)).status).to.equal(200),
+      ),
       ended.then(({ code, stderr }) => {
         throw new Error(`the service ended with ${code}: ${stderr}`)
       }),
@@ -162,19 +159,14 @@ function run([file = '', ...words]: readonly string[], variables: Variables): Ch
   return endWithTests(child, () => child.kill('SIGKILL'))
 }
 
-async function endOf(child: ChildProcess, written = { stdout: '', stderr: '' }): Promise<Ended> {
+async function endOf(child: ChildProcess, written = { stdout: '', stderr: '' }) {
   for (const stream of ['stdout', 'stderr'] as const) {
     child[stream]?.on('data', (chunk) => {
       written[stream] += chunk
     })
   }
-  const [code, signal] = await once(child, 'close')
-  return { code, signal, ...written }
-}
-
-async function answers(url: string): Promise<void> {
-  const { status } = await fetch(`${url}/healthz`)
-  if (status !== 200) throw new Error(`${url}/healthz answered ${status}`)
+  await once(child, 'close')
+  return { code: child.exitCode, signal: child.signalCode, ...written }
 }
 
 /** Creates a DATA_DIR with the demo campus, so the first start need not hash the demo's passwords. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants, globSync, mkdtempSync, rmSync } from 'node:fs'
+import { globSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { createServer, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -26,16 +26,8 @@ export function findProgram(name: string): string | undefined {
     '/usr/sbin',
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
   ]
-  return folders.map((folder) => join(folder, name)).find(isExecutable)
-}
-
-function isExecutable(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
+  const modeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+  return folders.map((folder) => join(folder, name)).find((file) => modeOf(file) & 0o111)
 }
 
 interface ProgramStart {
@@ -48,12 +40,28 @@ interface ProgramStart {
   readonly environment?: Readonly<Record<string, string>>
 }
 
-export type RunningProgram = Awaited<ReturnType<typeof startProgram>>
-
 const READY_TIMEOUT_MS = 45_000
+const RESTART_TIMEOUT_MS = 30_000
 
 /** Starts a program and waits until it is ready. It ends with the test process. */
 export async function startProgram(start: ProgramStart) {
+  let child = await begin(start)
+  /** Kills the program and its children at once, as a crash would. */
+  const kill = async () => await endNow(child, () => signalAll(child, 'SIGKILL'))
+  return {
+    /** Suspends the program and its children, like a machine that hangs. */
+    freeze: () => signalAll(child, 'SIGSTOP'),
+    thaw: () => signalAll(child, 'SIGCONT'),
+    kill,
+    async restart() {
+      await kill()
+      // Killed processes release their memory only shortly after they end, so the first starts can fail.
+      child = await eventually(RESTART_TIMEOUT_MS, () => begin(start))
+    },
+  }
+}
+
+async function begin(start: ProgramStart) {
   const child = spawn(start.file, start.arguments, {
     cwd: start.cwd,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -67,13 +75,7 @@ export async function startProgram(start: ProgramStart) {
     signalAll(child, 'SIGKILL')
     throw error
   }
-  return {
-    /** Suspends the program and its children, like a machine that hangs. */
-    freeze: () => signalAll(child, 'SIGSTOP'),
-    thaw: () => signalAll(child, 'SIGCONT'),
-    /** Kills the program and its children at once, as a crash would. */
-    kill: () => endNow(child, () => signalAll(child, 'SIGKILL')),
-  }
+  return child
 }
 
 export async function endNow(child: ChildProcess, kill = (): unknown => child.kill('SIGKILL')) {

@@ -2,13 +2,7 @@ import { rmSync } from 'node:fs'
 
 import { Redis } from 'ioredis'
 
-import {
-  eventually,
-  freePort,
-  type RunningProgram,
-  startProgram,
-  temporaryFolder,
-} from './programs.ts'
+import { eventually, freePort, startProgram, temporaryFolder } from './programs.ts'
 
 export type RedisServer = Awaited<ReturnType<typeof startRedis>>
 
@@ -17,24 +11,14 @@ export async function startRedis(file: string, extraArguments: readonly string[]
   const folder = temporaryFolder()
   const port = await freePort()
   const own = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-  const start = () =>
-    startProgram({
-      file,
-      arguments: [...own, ...extraArguments],
-      cwd: folder,
-      readyWhen: /Ready to accept connections/,
-    })
-  let program: RunningProgram = await start()
+  const program = await startProgram({
+    ...{ file, arguments: [...own, ...extraArguments], cwd: folder },
+    readyWhen: /Ready to accept connections/,
+  })
   return {
+    ...program,
     url: `redis://127.0.0.1:${port}`,
     port,
-    freeze: () => program.freeze(),
-    thaw: () => program.thaw(),
-    kill: () => program.kill(),
-    async restart() {
-      await program.kill()
-      program = await start()
-    },
     async ask(command: string, ...words: (string | number)[]): Promise<unknown> {
       const client = new Redis(port, '127.0.0.1')
       try {

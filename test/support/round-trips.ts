@@ -70,8 +70,8 @@ export async function countRoundTrips({
     policy: (policy) => idle(withoutAnyLimit(policy)),
   })
   await using counter = startCounter(redisUrl)
-  const counted: Partial<Record<CountedOperation, RoundTrips>> = {}
-  for (const [name, prepare] of Object.entries(operations) as [CountedOperation, Prepare][]) {
+  const counted: Record<string, RoundTrips> = {}
+  for (const [name, prepare] of Object.entries<Prepare>(operations)) {
     const request = await prepare(running)
     // The first request opens connections, and compiles and prepares statements.
     await expectGood(name, request)
@@ -93,19 +93,21 @@ async function expectGood(name: string, request: () => Promise<Answer>): Promise
 export type CountedOperation = keyof typeof operations
 
 const operations = {
-  'code exchange': async ({ url }: RunningService) => {
-    const codes = await codesOf(url, REQUESTS + 1)
+  'code exchange': async ({ url }) => {
+    const person = makeHeadlessPerson(sam)
+    const codes: string[] = []
+    while (codes.length <= REQUESTS) codes.push((await codeBy(person, url)).code)
     return () => exchange(url, codes.pop() ?? '')
   },
-  refresh: ({ url }: RunningService) => makeRefresh(url),
-  'refresh, self-registered client': async ({ url }: RunningService) => {
+  refresh: ({ url }) => makeRefresh(url),
+  'refresh, self-registered client': async ({ url }) => {
     const redirect_uri = 'http://127.0.0.1:9/callback'
     const metadata = { redirect_uris: [redirect_uri], token_endpoint_auth_method: 'none' }
     const { client_id } = (await register(url, metadata)).body
     return await makeRefresh(url, { client_id, redirect_uri, scope: 'openid' })
   },
-  UserInfo: withToken((url, token) => userinfo(url, token)),
-  introspection: withToken((url, token) => introspect(url, token)),
+  UserInfo: withToken(userinfo),
+  introspection: withToken(introspect),
   'forward auth': withToken((url, token) => {
     const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
     const headers = ['X-Forward-Auth-Client', proxy, ...bearer(token)]
@@ -114,18 +116,18 @@ const operations = {
   '{ viewer { id } }': withToken((url, token) =>
     askMember({ url, token }, { query: '{ viewer { id } }' }),
   ),
-  'tools/call, anonymous': withUrl((url) =>
+  'tools/call, anonymous': withToken((url) =>
     callTool(url, 'list_public_courses', { values: { site: 'northlight' } }),
   ),
   'tools/call, member': withToken((url, token) => callTool(url, 'get_viewer', { token })),
-  'Admin API mutation': async (running: RunningService) => {
+  'Admin API mutation': async (running) => {
     const { ask } = await startOperator(running)
     const mutation = 'mutation ($name: String!) { updateSite(input: { name: $name }) { id } }'
     return () => ask(mutation, { name: randomUUID() })
   },
-  discovery: withUrl((url) => get(url + paths.openidConfiguration)),
-  'key set': withUrl((url) => get(url + paths.jwks)),
-}
+  discovery: withToken((url) => get(url + paths.openidConfiguration)),
+  'key set': withToken((url) => get(url + paths.jwks)),
+} satisfies Readonly<Record<string, Prepare>>
 
 async function makeRefresh(url: string, client: Fields = {}) {
   const { client_id = notes.clientId } = client
@@ -137,24 +139,12 @@ async function makeRefresh(url: string, client: Fields = {}) {
   }
 }
 
-function withUrl(request: (url: string) => Promise<Answer>): Prepare {
-  return async ({ url }) =>
-    () =>
-      request(url)
-}
-
+/** Prepares a request that may use an access token. */
 function withToken(request: (url: string, token: string) => Promise<Answer>): Prepare {
   return async ({ url }) => {
     const { access_token: token } = await obtain(url)
     return () => request(url, token)
   }
-}
-
-async function codesOf(url: string, count: number): Promise<string[]> {
-  const person = makeHeadlessPerson(sam)
-  const codes: string[] = []
-  while (codes.length < count) codes.push((await codeBy(person, url)).code)
-  return codes
 }
 
 /**
@@ -167,15 +157,25 @@ const isBackground = /clock_timestamp|^update "person" set "password_hash"|^set 
 /** Counts calls in both drivers until it is disposed of. */
 function startCounter(redisUrl: string) {
   const redis = new Redis(redisUrl)
-  const depth = new Depth()
-  let statements = 0
+  let sql = 0
+  /** The longest chain of calls, each of which began after the previous one had ended. */
+  let deepest = 0
+  const note = <Call>(call: Call): Call => {
+    const depth = deepest + 1
+    const end = () => {
+      deepest = Math.max(deepest, depth)
+    }
+    if (!(call instanceof Promise)) throw new Error('the driver must return a promise')
+    call.then(end, end)
+    return call
+  }
   const { query } = pg.Client.prototype
   pg.Client.prototype.query = function counted(this: pg.Client, ...words: unknown[]) {
-    if (!isBackground.test(Object(words[0]).text)) statements += 1
+    if (!isBackground.test(Object(words[0]).text)) sql += 1
     const callback: unknown = words.at(-1)
-    if (typeof callback !== 'function') return depth.note(Reflect.apply(query, this, words))
+    if (typeof callback !== 'function') return note(Reflect.apply(query, this, words))
     const { promise, resolve } = Promise.withResolvers<void>()
-    void depth.note(promise)
+    void note(promise)
     const answered = (...answer: unknown[]) => {
       resolve()
       Reflect.apply(callback, undefined, answer)
@@ -185,27 +185,24 @@ function startCounter(redisUrl: string) {
   const { sendCommand } = Redis.prototype
   Redis.prototype.sendCommand = function counted(this: Redis, ...words) {
     const sent = Reflect.apply(sendCommand, this, words)
-    return this === redis ? sent : depth.note(sent)
+    return this === redis ? sent : note(sent)
   } as typeof sendCommand
   return {
     async count(request: () => Promise<void>): Promise<RoundTrips> {
-      const before = { statements, ...(await redisCounters(redis)) }
+      const before = { sql, ...(await redisCounters(redis)) }
       // The order in which parallel calls end can only add depth, so keep the minimum.
       let deep = Number.POSITIVE_INFINITY
       for (let i = 0; i < REQUESTS; i += 1) {
-        depth.deepest = 0
+        deepest = 0
         await request()
-        deep = Math.min(deep, depth.deepest)
+        deep = Math.min(deep, deepest)
       }
-      const counted = statements - before.statements
-      const after = await redisCounters(redis)
-      return {
-        sql: counted / REQUESTS,
-        // Exclude the first INFO, which the second one counts.
-        redisCommands: (after.commands - before.commands - 1) / REQUESTS,
-        redisBatches: (after.batches - before.batches - 1) / REQUESTS,
-        deep,
-      }
+      const after = { sql, ...(await redisCounters(redis)) }
+      // Exclude the first INFO, which the second one counts.
+      const perRequest = (counter: keyof typeof after, own = 1) =>
+        (after[counter] - before[counter] - own) / REQUESTS
+      const [redisCommands, redisBatches] = [perRequest('commands'), perRequest('batches')]
+      return { sql: perRequest('sql', 0), redisCommands, redisBatches, deep }
     },
     async [Symbol.asyncDispose]() {
       pg.Client.prototype.query = query
@@ -219,19 +216,4 @@ async function redisCounters(redis: Redis): Promise<{ commands: number; batches:
   const stats = await redis.info('stats')
   const read = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(stats)?.[1] ?? 0)
   return { commands: read('total_commands_processed'), batches: read('total_reads_processed') }
-}
-
-/** The longest chain of calls, each of which began after the previous one had ended. */
-class Depth {
-  deepest = 0
-
-  note<T>(call: T): T {
-    const depth = this.deepest + 1
-    const end = () => {
-      this.deepest = Math.max(this.deepest, depth)
-    }
-    if (!(call instanceof Promise)) throw new Error('the driver must return a promise')
-    call.then(end, end)
-    return call
-  }
 }

@@ -1,5 +1,6 @@
 import { AwsClient } from 'aws4fetch'
 
+import { matchesIn } from './page-person.ts'
 import { freePort, startProgram } from './programs.ts'
 
 const BUCKET = 'campus-files'
@@ -17,8 +18,7 @@ export async function startS3(file: string) {
   const endpoint = `http://127.0.0.1:${port}`
   const credentials = await makeUser(endpoint)
   const user = new AwsClient({ ...credentials, service: 's3', region: REGION })
-  const made = await fetch(`${endpoint}/${BUCKET}`, { method: 'PUT' })
-  if (!made.ok) throw new Error(await made.text())
+  await textOf(await fetch(`${endpoint}/${BUCKET}`, { method: 'PUT' }))
   // From here on, requests need a valid signature.
   await fetch(`${endpoint}/moto-api/reset-auth`, { method: 'POST', body: '0' })
   return {
@@ -31,14 +31,18 @@ export async function startS3(file: string) {
       FILES_S3_SECRET_ACCESS_KEY: credentials.secretAccessKey,
     },
     async listKeys() {
-      const response = await user.fetch(`${endpoint}/${BUCKET}`)
-      const text = await response.text()
-      if (!response.ok) throw new Error(text)
-      return [...text.matchAll(/<Key>([^<]+)<\/Key>/g)].map(([, key = '']) => key)
+      const text = await textOf(await user.fetch(`${endpoint}/${BUCKET}`))
+      return matchesIn(text, /<Key>([^<]+)<\/Key>/g)
     },
     kill: () => program.kill(),
     [Symbol.asyncDispose]: () => program.kill(),
   }
+}
+
+async function textOf(response: Response): Promise<string> {
+  const text = await response.text()
+  if (!response.ok) throw new Error(text)
+  return text
 }
 
 async function makeUser(endpoint: string) {
@@ -46,14 +50,9 @@ async function makeUser(endpoint: string) {
   const policy = JSON.stringify({ Version: '2012-10-17', Statement })
   const ask = async (parameters: Record<string, string>) => {
     const credential = 'Credential=x/20260101/us-east-1/iam/aws4_request'
-    const response = await fetch(endpoint, {
-      method: 'POST',
-      headers: { authorization: `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=host, Signature=0` },
-      body: new URLSearchParams({ Version: '2010-05-08', UserName: 'files', ...parameters }),
-    })
-    const text = await response.text()
-    if (!response.ok) throw new Error(text)
-    return text
+    const authorization = `AWS4-HMAC-SHA256 ${credential}, SignedHeaders=host, Signature=0`
+    const body = new URLSearchParams({ Version: '2010-05-08', UserName: 'files', ...parameters })
+    return await textOf(await fetch(endpoint, { method: 'POST', headers: { authorization }, body }))
   }
   await ask({ Action: 'CreateUser' })
   await ask({ Action: 'PutUserPolicy', PolicyName: 'files', PolicyDocument: policy })

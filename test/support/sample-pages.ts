@@ -92,16 +92,16 @@ const kinds = [
   ...(['vendor-connection', 'vendor-on-device', 'acts-for-owner'] as const),
 ]
 
-const formOf = ({ address, csrf }: Values) => ({
-  ...{ action: address('/answer'), deny: address('/deny'), csrf },
+/** The properties of most pages. */
+const givenOf = ({ client, person, sites, csrf, address }: Values) => ({
+  ...{ client, person, sites, csrf, hrefs, siteName: sites[0]?.name ?? '' },
+  ...{ action: address('/answer'), deny: address('/deny'), connectHref: address('/connect') },
+  ...{ email: person.email, charactersMin: 15, needsCode: false },
 })
 
 const consentOf = (values: Values) => {
-  const { person, canSee, canChange, address, sites } = values
-  return {
-    ...{ ...formOf(values), person, canSee, canChange },
-    ...{ signOutHref: address('/out'), site: sites[0] },
-  }
+  const { sites, canSee, canChange, address } = values
+  return { ...givenOf(values), canSee, canChange, signOutHref: address('/out'), site: sites[0] }
 }
 
 export const consent = consentOf(samples)
@@ -126,14 +126,19 @@ export function pagesWith(text: string): Record<string, View> {
 }
 
 function pagesOf(values: Values): Record<string, View> {
-  const { client, person, sites, words, problem, address, canSee } = values
-  const form = formOf(values)
-  const signIn = { ...form, recoverHref: address('/recover'), client }
+  const { client, person, words, problem, address, canSee } = values
+  const given = givenOf(values)
+  const signIn = { ...given, recoverHref: address('/recover') }
   const provider = { id: 'acme', name: words, href: address('/provider') }
   const again = { login: person.email, problem, factorsHref: address('/factors') }
+  const step = { ...given, hasApp: true, options: undefined }
+  const reset = { action: address('/reset'), notBefore: false } as const
+  const failure = { description: problem, connectHref: address('/connect') }
+  const sentAddress = address('http://portal.example/')
+  const app = { name: words, href: address('https://app.example') }
+  const added = new Set(canSee.map(({ name }) => name))
   const rest = [...'abcde'].map((end) => scopeText(`${end} of the school`))
-  const siteWords = { siteName: sites[0]?.name ?? '', text: words }
-  const choice = { ...form, client, person, sites }
+  const siteWords = { siteName: given.siteName, text: words }
   const links = [{ href: address('/docs'), label: words, what: words }]
   const message = { subject: words, to: person.email, date: words, href: address('/mail/1') }
   const consentOfKind = (kind: ClientView['kind']) =>
@@ -145,41 +150,25 @@ function pagesOf(values: Values): Record<string, View> {
     'sign-in-again': signInPage({ ...signIn, ...again }),
     'sign-in-of-site': {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
-      look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: hrefOf(stylesheet) },
+      look: { name: given.siteName, logoHref: onePixel, colorsHref: hrefOf(stylesheet) },
     },
-    'second-step': secondStepPage({
-      ...{ ...form, client, problem, hasApp: true, options: undefined, reset: undefined },
-    }),
-    'second-step-with-reset': secondStepPage({
-      ...{ ...form, client, hasApp: true, options: undefined },
-      reset: { action: address('/reset'), notBefore: false },
-    }),
+    'second-step': secondStepPage({ ...step, problem, reset: undefined }),
+    'second-step-with-reset': secondStepPage({ ...step, reset }),
     ...inAreas(values),
     'appearance-preview': lookPreviewPage({
-      ...{ look: undefined, siteName: siteWords.siteName, words, language: undefined },
+      ...{ look: undefined, siteName: given.siteName, words, language: undefined },
     }),
-    'site-choice': siteChoicePage(choice),
-    'site-choice-again': siteChoicePage({ ...choice, problem }),
+    'site-choice': siteChoicePage(given),
+    'site-choice-again': siteChoicePage({ ...given, problem }),
     ...Object.fromEntries(kinds.map((kind) => [`consent-${kind}`, consentOfKind(kind)])),
-    'consent-of-more': consentPage({
-      ...{ ...consentOf(values), client, added: new Set(canSee.map(({ name }) => name)) },
-      canSee: [...canSee, ...rest],
-    }),
-    ...recoveryPages(values),
-    ...deletionPages(values),
+    'consent-of-more': consentPage({ ...consentOf(values), added, canSee: [...canSee, ...rest] }),
+    ...signedOutPages(values),
     ...uploadPages(values),
-    ...joiningPages(values),
-    error: errorPage({
-      ...{ code: words, description: problem, errorId: words },
-      ...{ connectHref: address('/connect'), sentAddress: address('http://portal.example/') },
-    }),
+    error: errorPage({ ...failure, code: words, errorId: words, sentAddress }),
     'error-forbidden': errorPage({
       ...{ code: 'forbidden', description: problem, isOwn: true, switchHref: address('/switch') },
     }),
-    'error-of-app': errorPage({
-      ...{ code: 'invalid_scope', description: problem, connectHref: address('/connect') },
-      ...{ accountHref: '/account', app: { name: words, href: address('https://app.example') } },
-    }),
+    'error-of-app': errorPage({ ...failure, code: 'invalid_scope', accountHref: '/account', app }),
     'member-api': apiPage('member', words, links),
     'sign-out': signOutPage({ form: engineForm, client }),
     'signed-out': signedOutPage({ client, homeHref: address('/') }),
@@ -215,28 +204,29 @@ function inAreas(values: Values): Record<string, View> {
 }
 
 function accountPages(values: Values) {
-  const { client, person, sites, canSee, canChange, words, address } = values
-  const grant = { canSee, canChange, grantedAt: 1.8e12, lastUsedAt: undefined, calls: 3 }
+  const { client, sites, canSee, canChange, words, address } = values
+  const given = givenOf(values)
+  const times = { grantedAt: 1.8e12, lastUsedAt: undefined, calls: 3 }
   const place = { assistant: null, siteName: words, removeHref: address('/remove') }
-  const app = { ...grant, ...client, ...place }
-  const list = { connectHref: address('/connect') }
+  const app = { ...client, ...place, ...times, canSee, canChange }
   const pager = { nextHref: address('/next'), firstHref: undefined }
-  const home = { hrefs, person, language: undefined, languages: ['en', 'de'] }
+  const home = { ...given, language: undefined, languages: ['en', 'de'] }
   const siteHrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
   const subscription = { id: words, topic: 'replies', channel: 'email', enabledAt: null }
-  const inbox = { action: address('/notifications') }
+  const subscriptions = [subscription, { ...subscription, topic: words }]
   const removal = { id: 'remove-app-page', hidden: { client: words }, cancelHref: address('/apps') }
   return {
     account: accountHomePage({ ...home, sites: sites.map((site) => ({ ...site, ...siteHrefs })) }),
     'account-empty': accountHomePage({ ...home, sites: [] }),
-    apps: connectedAppsPage({ ...list, apps: [app], pager }),
-    'apps-none': connectedAppsPage({ ...list, apps: [], pager: { ...pager, nextHref: undefined } }),
-    'remove-app': confirmPage({ ...removal, title: words, effect: client.name, confirm: words }),
-    notifications: notificationsPage({
-      ...inbox,
-      sites: [{ name: words, subscriptions: [subscription, { ...subscription, topic: words }] }],
+    apps: connectedAppsPage({ ...given, apps: [app], pager }),
+    'apps-none': connectedAppsPage({
+      ...given,
+      apps: [],
+      pager: { ...pager, nextHref: undefined },
     }),
-    'notifications-none': notificationsPage({ ...inbox, sites: [] }),
+    'remove-app': confirmPage({ ...removal, title: words, effect: client.name, confirm: words }),
+    notifications: notificationsPage({ ...given, sites: [{ name: words, subscriptions }] }),
+    'notifications-none': notificationsPage({ ...given, sites: [] }),
   }
 }
 
@@ -268,10 +258,8 @@ function factorPages({ person, words, problem, address }: Values) {
 }
 
 function webhookPages({ words, problem, address }: Values) {
-  const hrefs = { action: address('/hooks/1'), listHref: address('/hooks') }
-  const list = { action: hrefs.listHref }
   const types = ['course.published', 'enrolment.created']
-  const page = { types, problem }
+  const page = { types, problem, action: address('/hooks'), listHref: address('/hooks') }
   const typed = { url: address('https://hooks.example/'), types: types.slice(1) }
   const times = { createdAt: 1.8e12, disabledAt: null, previousUntil: 1.9e12 }
   const endpoint = { ...typed, ...times, disabledReason: null, secret: words, publicKey: words }
@@ -279,14 +267,12 @@ function webhookPages({ words, problem, address }: Values) {
   const accepted = { ...sent, durationMs: 9, status: 204, error: null, request: words }
   const failed = { ...accepted, status: null, error: problem, request: undefined }
   const deliveries = [accepted, failed].map((delivery) => ({ ...delivery, response: words }))
-  const one = { ...page, ...hrefs, endpoint, deliveries, nowMs: 1.8e12 }
+  const one = { ...page, endpoint, deliveries, nowMs: 1.8e12 }
   const disabled = { ...endpoint, disabledAt: 1.8e12, disabledReason: problem }
+  const endpoints = [endpoint, disabled].map((each) => ({ ...each, href: address('/hooks/1') }))
   return {
-    webhooks: webhooksPage({
-      ...{ ...page, ...list, typed },
-      endpoints: [endpoint, disabled].map((each) => ({ ...each, href: address('/hooks/1') })),
-    }),
-    'webhooks-none': webhooksPage({ types, problem: undefined, ...list, endpoints: [] }),
+    webhooks: webhooksPage({ ...page, typed, endpoints }),
+    'webhooks-none': webhooksPage({ ...page, problem: undefined, endpoints: [] }),
     webhook: webhookPage(one),
     'webhook-again': webhookPage({ ...one, typed }),
     'webhook-disabled': webhookPage({ ...one, endpoint: disabled, deliveries: [] }),
@@ -307,64 +293,51 @@ function appearancePages({ sites, words, address, problem }: Values) {
   return { appearance: appearancePage(page), 'appearance-local': appearancePage(local) }
 }
 
-function joiningPages({ client, person, sites, csrf, problem, address }: Values) {
-  const view = { siteName: sites[0]?.name ?? '', action: address('/sign-up'), csrf }
-  const link = { ...view, email: person.email, roles: sites[0]?.roles ?? [] }
-  const account = { ...link, name: person.name, charactersMin: 15, needsCode: true }
+/** The pages of people who are not signed in: sign-up, invitation, recovery, deletion. */
+function signedOutPages(values: Values) {
+  const { client, person, sites, problem, address } = values
+  const given = { ...givenOf(values), name: person.name, roles: sites[0]?.roles ?? [] }
+  const asked = { ...given, login: person.email, from: 'a-uid' }
   const problems = { name: problem, code: problem, password: problem, repeated: problem }
-  const again = { from: undefined, login: person.email, problem }
-  const end = { site: view.siteName, a: inLink('/connect') }
+  const sent = { ...asked, code: 'BCDF-2345', minutes: 20, againHref: '/recover' }
+  const end = { site: given.siteName, a: inLink('/connect') }
+  const deletion = { ...given, days: 7, problem: undefined, owned: [] }
+  const scheduled = { time: timeOf(1.8e12) }
   return {
-    'sign-up': signUpPage({ ...view, from: 'a-uid', login: person.email }, view.siteName),
-    'sign-up-again': signUpPage({ ...view, ...again }, view.siteName),
-    'new-account': newAccountPage({ ...account, needsCode: false }),
-    'new-account-again': newAccountPage({ ...account, problems }),
-    join: joinPage(link),
-    'other-account': otherAccountPage({ ...link, signedInAs: client.name }),
+    'sign-up': signUpPage(asked, given.siteName),
+    'sign-up-again': signUpPage({ ...asked, from: undefined, problem }, given.siteName),
+    'new-account': newAccountPage(given),
+    'new-account-again': newAccountPage({ ...given, needsCode: true, problems }),
+    join: joinPage(given),
+    'other-account': otherAccountPage({ ...given, signedInAs: client.name }),
     joined: notePage('joined', '/account', end),
     declined: notePage('declined', '/account', end),
-  }
-}
-
-function recoveryPages({ person: { email }, csrf, problem, address }: Values) {
-  const ask = { action: address('/recover'), csrf, from: 'a-uid', login: email }
-  const sent = { login: email, code: 'BCDF-2345', minutes: 20, againHref: '/recover' }
-  const set = { action: address('/recover'), csrf, email, charactersMin: 15 }
-  const wrong = { problems: { password: problem, repeated: problem, code: problem } }
-  return {
-    recover: recoverPage(ask),
-    'recover-again': recoverPage({ ...ask, problem }),
+    recover: recoverPage(asked),
+    'recover-again': recoverPage({ ...asked, problem }),
     'recovery-sent': linkSentPage({ ...sent, isCertain: false, isDelayed: false }),
     'recovery-delayed': linkSentPage({ ...sent, isCertain: true, isDelayed: true }),
-    'new-password': newPasswordPage({ ...set, needsCode: false, endApps: true }),
-    'new-password-again': newPasswordPage({ ...set, ...wrong, needsCode: true, endApps: false }),
-    'factor-reset': factorResetPage({ ...set, problem: undefined, needsCode: false }),
-    'factor-reset-again': factorResetPage({ ...set, problem, needsCode: true }),
+    'new-password': newPasswordPage({ ...given, endApps: true }),
+    'new-password-again': newPasswordPage({ ...given, problems, needsCode: true, endApps: false }),
+    'factor-reset': factorResetPage({ ...given, problem: undefined }),
+    'factor-reset-again': factorResetPage({ ...given, problem, needsCode: true }),
     'factor-reset-done': notePage('factor-reset-done', address('/interaction')),
     'password-set': notePage('password-set', address('/interaction')),
     'link-gone': notePage('link-gone', address('/recover')),
-  }
-}
-
-function uploadPages({ client: { name }, sites, address }: Values) {
-  const extensions = ['.png', '.jpg', '.pdf']
-  const siteName = sites[0]?.name ?? ''
-  const page = { action: address('/upload'), appName: name, siteName, extensions, bytesMax: 2e7 }
-  return {
-    upload: uploadPage({ ...page, look: undefined }),
-    'upload-again': uploadPage({ ...page, look: undefined, problem: 'type' }),
-    uploaded: uploadPage({ ...page, look: undefined, file: { id: 'fil_1', name: 'workbook.pdf' } }),
-  }
-}
-
-function deletionPages({ person: { email }, sites, csrf, problem, address }: Values) {
-  const first = { needsCode: false, problem: undefined, owned: [] }
-  const scheduled = { time: timeOf(1.8e12) }
-  const page = { action: address('/account/deletion'), csrf, email, days: 7, ...first }
-  return {
-    deletion: deletionPage(page),
-    'deletion-again': deletionPage({ ...page, needsCode: true, problem }),
-    'deletion-of-owner': deletionPage({ ...page, owned: sites.map(({ name }) => name) }),
+    deletion: deletionPage(deletion),
+    'deletion-again': deletionPage({ ...deletion, needsCode: true, problem }),
+    'deletion-of-owner': deletionPage({ ...deletion, owned: sites.map(({ name }) => name) }),
     'deletion-scheduled': notePage('deletion-scheduled', address('/account'), scheduled),
+  }
+}
+
+function uploadPages(values: Values) {
+  const page = {
+    ...{ ...givenOf(values), appName: values.client.name, look: undefined },
+    ...{ extensions: ['.png', '.jpg', '.pdf'], bytesMax: 2e7 },
+  }
+  return {
+    upload: uploadPage(page),
+    'upload-again': uploadPage({ ...page, problem: 'type' }),
+    uploaded: uploadPage({ ...page, file: { id: 'fil_1', name: 'workbook.pdf' } }),
   }
 }

@@ -15,11 +15,7 @@ export type ModuleScript =
   /** The module waits for a person to open this address, which no browser task matches. */
   | { readonly wants: string }
 
-interface Call {
-  readonly body: string
-  readonly query: URLSearchParams
-  readonly id: number
-}
+type Call = { readonly body: string; readonly query: URLSearchParams; readonly id: number }
 
 export type SuiteServer = Awaited<ReturnType<typeof startSuite>>
 

@@ -11,10 +11,8 @@ export const PLATFORM = 'https://platform.internal/api'
 export function mapping(port: number): ServicePolicy['upstreams'] {
   const common = { audience: PLATFORM, answerWithinSeconds: 10, bodyBytesMax: 1_000_000 }
   const address = `http://127.0.0.1:${port}/api`
-  const coupons = {
-    ...{ ...common, address: `${address}/coupons` },
-    ...{ readScope: 'coupons:read', writeScope: 'coupons:write' },
-  }
+  const scopes = { readScope: 'coupons:read', writeScope: 'coupons:write' }
+  const coupons = { ...common, ...scopes, address: `${address}/coupons` }
   return [
     { ...coupons, path: 'coupons' },
     { ...coupons, path: 'slow', answerWithinSeconds: 0.3 },

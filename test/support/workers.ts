@@ -48,11 +48,8 @@ export async function startWorkers(count: number, variables: Variables = {}, com
 }
 
 export function readLines(output: string): LogLine[] {
-  return output
-    .slice(0, output.lastIndexOf('\n') + 1)
-    .split('\n')
-    .filter(Boolean)
-    .map((line) => JSON.parse(line))
+  const whole = output.split('\n').slice(0, -1)
+  return whole.filter(Boolean).map((line) => JSON.parse(line))
 }
 
 export function isAlive(pid: number): boolean {
