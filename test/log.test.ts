@@ -185,19 +185,15 @@ describe('log: each request has one line', () => {
     expect(ids).to.not.include('chosen-by-the-caller')
   })
 
-  it('with the client, and a reason that the client does not see', async () => {
-    const { form } = await obtainTokens(service().url)
-    const again = await postForm(service().url + paths.token, form)
-    const line = await lineOf(service(), again)
+  it('with the client, and the reason that the client does not see, such as why a grant ended, at every endpoint', async () => {
+    await using own = await startService()
+    const { url } = own
+    const { form, accessToken, refreshToken } = await obtainTokens(url)
+    const again = await redeem(url, { form })
+    const line = await lineOf(own, again)
     expect(line).to.include({ client: notes.clientId, error: 'invalid_grant' })
     expect(line.detail).to.be.a('string')
     expect(again.text).to.not.include(line.detail)
-  })
-
-  it('with the reason why a grant ended, at every endpoint', async () => {
-    await using own = await startService()
-    const { url } = own
-    const { accessToken, refreshToken } = await obtainTokens(url)
     const code = await obtainCode(url)
     await sql`update oauth_grant set ended_at = ${Date.now()},
       end_reason = 'the person removed it'`.execute(own.kysely)

@@ -1,3 +1,4 @@
+import type { Tool } from '../src/api/mcp/tool.ts'
 import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
 import { readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
@@ -34,17 +35,10 @@ const clearing: Readonly<Record<string, Values>> = {
   move_lecture: { id: 'lec_light_window' },
 }
 
-type Properties = Record<string, { type: unknown; description: string }>
-
-function propertiesOf(name: string) {
-  const tool = toolCatalogue.find((each) => each.name === name)
-  return (tool?.input()['properties'] ?? {}) as Properties
-}
-
-function clearableOf(name: string): string[] {
-  const properties = Object.entries(propertiesOf(name))
-  return properties.filter(([, { type }]) => Array.isArray(type)).map(([argument]) => argument)
-}
+const argumentsOf = (tool: Tool) =>
+  Object.entries<{ type: unknown; description: string }>(Object(tool.input()['properties']))
+const clearableOf = (tool: Tool) =>
+  argumentsOf(tool).flatMap(([argument, { type }]) => (Array.isArray(type) ? [argument] : []))
 
 const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])[] = [
   ['create_course', { title: 'x' }, /slug is required\. summary is required\./],
@@ -82,12 +76,12 @@ forEachDatabase('the arguments of tools', (start) => {
     const { url, token } = operator()
     const draft = { title: 'A draft', body: 'With a link.', link: 'https://school.example/' }
     const { id } = await readTool(url, 'create_post', { values: draft, token })
-    const nullable = toolCatalogue.filter(({ name }) => clearableOf(name).length > 0)
+    const nullable = toolCatalogue.filter((tool) => clearableOf(tool).length > 0)
     expect(nullable.map(({ name }) => name)).to.have.members(Object.keys(clearing))
-    for (const [name, required] of Object.entries(clearing)) {
-      const own = name === 'update_post' ? { id } : required
-      const nulls = Object.fromEntries(clearableOf(name).map((argument) => [argument, null]))
-      await readTool(url, name, { values: { ...own, ...nulls }, token })
+    for (const tool of nullable) {
+      const own = tool.name === 'update_post' ? { id } : clearing[tool.name]
+      const nulls = Object.fromEntries(clearableOf(tool).map((argument) => [argument, null]))
+      await readTool(url, tool.name, { values: { ...own, ...nulls }, token })
     }
     const post = await readTool(url, 'get_site_post', { values: { id }, token })
     expect(post).to.include({ link: null })
@@ -117,11 +111,9 @@ forEachDatabase('the arguments of tools', (start) => {
   })
 
   it('state the format of each time with an example', () => {
-    const times = toolCatalogue.flatMap(({ name }) =>
-      Object.entries(propertiesOf(name)).filter(([argument]) =>
-        /^(from|until|at|startsAt|endsAt|expireDate)$/.test(argument),
-      ),
-    )
+    const times = toolCatalogue
+      .flatMap(argumentsOf)
+      .filter(([argument]) => /^(from|until|at|startsAt|endsAt|expireDate)$/.test(argument))
     expect(times).to.have.length.above(10)
     for (const [argument, { description }] of times)
       expect(description, argument).to.include('2026-10-01T00:00:00Z')

@@ -156,8 +156,7 @@ type Change = (answer: URLSearchParams) => void
 
 /** Creates a case that changes the authorization response of a sign-in to our own pages. */
 function comesBack([number, how]: Attack, answer: string, change: Change): Row {
-  const attack = `sign-in response ${how}`
-  return [number, attack, answer, async (world) => await world.comeBack(change)]
+  return row(number, `sign-in response ${how}`, answer, (world) => world.comeBack(change))
 }
 
 /** Creates a case in which a browser without a session opens paths. */
@@ -169,11 +168,10 @@ function opens([number, attack]: Attack, answer: string, opened: string[], heade
 }
 
 function operatorOpens([number, attack]: Attack, opened: string[]): Row {
-  const openAll: Row[3] = async (world) => {
+  return row(number, attack, notFound, async (world) => {
     const { open } = await operator(world)
     return await Promise.all(opened.map((path) => open(path)))
-  }
-  return [number, attack, notFound, openAll]
+  })
 }
 
 function signsOut([number, what]: Attack, client_id: string, uri: string): Row {

@@ -78,9 +78,8 @@ const ways: readonly Way[] = [
 /** Returns the expected answer. UserInfo rejects tokens in the query. Public tools need no token. */
 function answerOf(place: Place, why: string): string {
   if (place === userinfo && why === 'in the query') return '400 invalid_request'
-  return place === mcp && (why === 'in the query' || why === 'as without')
-    ? '200'
-    : '401 invalid_token'
+  const isIgnored = why === 'in the query' || why === 'as without'
+  return place === mcp && isIgnored ? '200' : '401 invalid_token'
 }
 
 const wayRows = places.flatMap((place) =>
