@@ -1,5 +1,5 @@
 import { contrastOf } from '../src/directory/sites/site-look.ts'
-import { type ClientView, kindSentence } from '../views/client-view.ts'
+import { kindSentence } from '../views/client-view.ts'
 import { consentPage } from '../views/consent.ts'
 import { type ErrorPage, errorPage } from '../views/error.ts'
 import { html } from '../views/html.ts'
@@ -14,6 +14,7 @@ import {
   client,
   consent,
   english,
+  kinds,
   markupOf,
   pages,
   pagesWith,
@@ -163,12 +164,8 @@ describe('pages', () => {
       for (const word of [...words, ...[...canSee, ...canChange].map(({ text }) => text)])
         expect(markup).to.include(word)
     }
-    const kinds = [
-      ...['vendor', 'vendor-connection', 'vendor-on-device', 'operator-created'],
-      ...['acts-for-owner', 'self-declared', 'reviewed', 'loopback'],
-    ]
-    const views = kinds.map((kind) => ({ ...client, kind }) as ClientView)
-    expect(new Set(views.map((view) => kindSentence(view).for(english)))).to.have.length(8)
+    const sentences = kinds.map((kind) => kindSentence({ ...client, kind }).for(english))
+    expect(new Set(sentences)).to.have.length(8)
   })
 
   // [MCP Authorization §Localhost Redirect URI Risks; RFC 7591 §5]

@@ -1,6 +1,6 @@
 import { type Code, type Family, type Issued, Ledger } from './faults/ledger.ts'
-import { judge } from './fuzz/judge.ts'
 import { MARKUP } from './fuzz/texts.ts'
+import { judge } from './fuzz/wire.ts'
 
 const issued = (name: string): Issued => ({ accessToken: `a ${name}`, refreshToken: `r ${name}` })
 

@@ -1,7 +1,7 @@
 import { addressOf, enginePages, pages, paths } from '../../src/platform/http/paths.ts'
 import { asPortal } from '../support/client.ts'
 import type { Chance } from './chance.ts'
-import { bytesOf, type FuzzRequest, type Given, place } from './request.ts'
+import { bytesOf, type FuzzRequest, type Given, percentOf, place } from './request.ts'
 import {
   damaged,
   formOf,
@@ -77,10 +77,7 @@ function pathOf(chance: Chance, pattern: string): string {
 }
 
 function targetOf(path: string): string {
-  const target = bytesOf(path).replaceAll(
-    /[\0-\x20\x7f-\xff]/g,
-    (byte) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`,
-  )
+  const target = bytesOf(path).replaceAll(/[\0-\x20\x7f-\xff]/g, percentOf)
   return target.startsWith('/') ? target : `/${target}`
 }
 

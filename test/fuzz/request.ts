@@ -28,6 +28,9 @@ export function bytesOf(text: string): string {
     .join('')
 }
 
+/** Encodes one byte, such as `%0a`. */
+export const percentOf = (byte: string) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`
+
 export function filled(request: FuzzRequest, givenAs: (name: Given) => string): FuzzRequest {
   const { method, path, headers, body } = request
   const fill = (text: string) =>
@@ -38,7 +41,7 @@ export function filled(request: FuzzRequest, givenAs: (name: Given) => string): 
 
 /** The bytes of a header, shortened, and with `?` for control characters, which an HTTP client does not send. */
 export function headerBytes(text: string): string {
-  return [...bytesOf(text).slice(0, 3000)]
-    .map((byte) => (byte < ' ' || byte === '\x7f' ? '?' : byte))
-    .join('')
+  return bytesOf(text)
+    .slice(0, 3000)
+    .replaceAll(/[^\x20-\x7e\x80-\xff]/g, '?')
 }

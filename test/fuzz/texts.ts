@@ -1,5 +1,5 @@
 import type { Chance } from './chance.ts'
-import { bytesOf, type FuzzRequest, headerBytes } from './request.ts'
+import { bytesOf, type FuzzRequest, headerBytes, percentOf } from './request.ts'
 
 /** Markup that must never appear unescaped in a page. */
 export const MARKUP = `mk7"'><u mk7>`
@@ -38,11 +38,7 @@ export function encoded(chance: Chance, text: string): string {
   if (text.startsWith('@{')) return text
   const bytes = bytesOf(text)
   if (chance.is(0.03)) return bytes.replaceAll(/[\0-\x20\x7f-\xff#]/g, '+')
-  const percent = [...bytes]
-    .map((byte) =>
-      /[\w.~-]/.test(byte) ? byte : `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`,
-    )
-    .join('')
+  const percent = bytes.replaceAll(/[^\w.~-]/g, percentOf)
   return chance.is(0.02) ? percent.replaceAll('%', '%25') : percent
 }
 

@@ -3,7 +3,7 @@ import { eras, messageOf } from '../support/mcp.ts'
 import type { Chance } from './chance.ts'
 import { mostlyBearer } from './oauth-requests.ts'
 import { type FuzzRequest, headerBytes, place } from './request.ts'
-import { oddText, posted } from './texts.ts'
+import { mostly, oddText, posted } from './texts.ts'
 
 export interface ListedTool {
   readonly name: string
@@ -79,7 +79,8 @@ function madeFor(chance: Chance, schema: JsonSchema): unknown {
   if (chance.is(0.05)) return chance.pick<unknown>([null, 1, '', [], {}, true, oddText(chance)])
   if (schema.enum && schema.enum.length > 0) return chance.pick(schema.enum)
   const [type = 'string'] = [schema.type ?? 'string'].flat()
-  return (makers[type] ?? madeText)(chance, schema)
+  const make = makers[type] ?? (() => mostly(chance, known, 0.7))
+  return make(chance, schema)
 }
 
 const numbers = [0, 1, 5, 20, 100, 101, -1, 1.5, 2 ** 31, 1e308]
@@ -99,7 +100,4 @@ function madeObject(chance: Chance, schema: JsonSchema): unknown {
   return chance.is(0.05) ? { ...value, [oddText(chance)]: 1 } : value
 }
 
-function madeText(chance: Chance): string {
-  const known = ['northlight', 'open-kitchen', 'sit_northlight', 'per_sam', place('cursor')]
-  return chance.is(0.3) ? chance.pick(known) : oddText(chance)
-}
+const known = ['northlight', 'open-kitchen', 'sit_northlight', 'per_sam', place('cursor')]

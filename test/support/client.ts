@@ -7,7 +7,7 @@ import {
   makeHeadlessPerson,
 } from '../../tools/token/headless-person.ts'
 import { claude, notes, portal, resourceServer, sam } from './gatehouse.ts'
-import { hiddenField, targetOf } from './page-person.ts'
+import { cookiesIn, hiddenField, targetOf } from './page-person.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
@@ -94,8 +94,7 @@ export async function openAuthorization(person: Browser, url: string, fields: Fi
 export async function openSignIn(url: string, kept: string[] = []) {
   const start = await askToAuthorize(url)
   const path = start.headers.get('location') ?? ''
-  const set = start.headers.getSetCookie().map((cookie) => cookie.split(';')[0])
-  const cookies = ['Cookie', [...set, ...kept].join('; ')]
+  const cookies = ['Cookie', [cookiesIn(start.headers.getSetCookie()), ...kept].join('; ')]
   const csrf = hiddenField((await get(url + path, cookies)).text)
   return async (typed: Pick<Answers, 'login' | 'password'>, headers: readonly string[] = []) =>
     await postForm(url + path, { csrf, ...typed }, [...cookies, ...headers])

@@ -82,8 +82,7 @@ export function makeReport(verbose: boolean) {
     print(title: string, { kind, detail, transcript }: Outcome): void {
       counts[kind] += 1
       process.stdout.write(`${kind.padEnd(8)} ${title} ${detail}\n`)
-      if (kind !== 'failed' && !verbose) return
-      if (transcript === '') return
+      if (transcript === '' || (kind !== 'failed' && !verbose)) return
       const lines = transcript.trim().split('\n').slice(0, 40)
       process.stdout.write(`${lines.map((line) => `         | ${line}`).join('\n')}\n`)
     },

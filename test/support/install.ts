@@ -56,22 +56,19 @@ function folderOf(label: string): string {
 }
 
 /** Installs a package with its dependencies, or finds it in the cache. Runs no scripts of packages from npm and PyPI. */
-async function installInto(
-  folder: string,
-  wanted: Package,
-  signal: AbortSignal,
-): Promise<Installed> {
+async function installInto(folder: string, wanted: Package, signal: AbortSignal) {
   const { registry, source } = wanted
+  const timeout = ['npm', 'pypi'].includes(registry) ? INSTALL_TIMEOUT_MS : BUILD_TIMEOUT_MS
   // A program with `source` is part of this project, so build it again. The compilers rebuild only what has changed.
   if (source !== undefined) rmSync(folder, { recursive: true, force: true })
   if (silent.has(registry) && !isComplete(folder))
-    return { kind: 'missing', why: `an earlier installation from ${registry} timed out` }
+    return { kind: 'missing', why: `an earlier installation from ${registry} timed out` } as const
   return await fillOnce(folder, async () => {
     const maven = source === undefined ? installFromMaven : buildFromMaven
     const built = { go: buildFromGo, crates: buildFromCrates, maven }
     const from = { npm: installFromNpm, pypi: installFromPypi, ...built }
     try {
-      await from[registry](wanted, folder, signal)
+      await from[registry](wanted, folder, { signal, timeout, cwd: source ?? folder })
     } catch (error) {
       if (wasKilled(error)) silent.add(registry)
       throw error
@@ -105,19 +102,20 @@ function isComplete(folder: string): boolean {
   return existsSync(join(folder, 'complete'))
 }
 
-async function installFromNpm(wanted: Package, folder: string, signal: AbortSignal) {
+type Options = { readonly signal: AbortSignal; readonly timeout: number; readonly cwd: string }
+
+async function installFromNpm(wanted: Package, folder: string, options: Options) {
   const { name, version, with: others = [] } = wanted
   writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
   const words = [
     ...['install', '--no-audit', '--no-fund', '--loglevel=error', '--ignore-scripts'],
     ...['--fetch-retries=1', '--prefix', folder, `${name}@${version}`, ...others],
   ]
-  await execute('npm', words, { signal, timeout: INSTALL_TIMEOUT_MS, cwd: folder })
+  await execute('npm', words, options)
 }
 
-async function installFromPypi(wanted: Package, folder: string, signal: AbortSignal) {
+async function installFromPypi(wanted: Package, folder: string, options: Options) {
   const { name, version, with: others = [] } = wanted
-  const options = { signal, timeout: INSTALL_TIMEOUT_MS }
   const makeEnvironment = (python: string) => execute(python, ['-m', 'venv', folder], options)
   await makeEnvironment('python3').catch(() => makeEnvironment('python'))
   const words = [
@@ -127,27 +125,23 @@ async function installFromPypi(wanted: Package, folder: string, signal: AbortSig
   await execute(join(folder, 'bin/python'), words, options)
 }
 
-async function buildFromGo({ source }: Package, folder: string, signal: AbortSignal) {
-  const options = { signal, timeout: BUILD_TIMEOUT_MS, cwd: source }
+async function buildFromGo(_: Package, folder: string, options: Options) {
   await execute('go', ['build', '-o', join(folder, 'program'), '.'], options)
 }
 
-async function buildFromCrates({ source }: Package, folder: string, signal: AbortSignal) {
+async function buildFromCrates(_: Package, folder: string, options: Options) {
   const target = join(cacheFolder, 'rust-target')
-  const options = { signal, timeout: BUILD_TIMEOUT_MS, cwd: source }
   await execute('cargo', ['build', '--quiet', '--locked', '--target-dir', target], options)
   copyFileSync(join(target, 'debug/program'), join(folder, 'program'))
 }
 
-async function buildFromMaven({ source = '' }: Package, folder: string, signal: AbortSignal) {
-  const options = { signal, timeout: BUILD_TIMEOUT_MS, cwd: source }
+async function buildFromMaven(_: Package, folder: string, options: Options) {
   const words = ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${folder}`]
   await execute('mvn', words, options)
   await execute('javac', ['-cp', `${folder}/*`, '-d', folder, 'Program.java'], options)
 }
 
-async function installFromMaven({ name, version }: Package, folder: string, signal: AbortSignal) {
-  const options = { signal, timeout: BUILD_TIMEOUT_MS, cwd: folder }
+async function installFromMaven({ name, version }: Package, folder: string, options: Options) {
   const artifact = [`-Dartifact=${name}:${version}:zip`, `-DoutputDirectory=${folder}`]
   await execute('mvn', ['-q', '-B', 'dependency:copy', ...artifact], options)
   const [zip = ''] = readdirSync(folder)

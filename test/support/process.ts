@@ -227,26 +227,27 @@ export async function startBalancer(added: Readonly<Record<string, string>> = {}
 export type Pair = Awaited<ReturnType<typeof startPair>>
 
 /** Starts two processes with the same storage, secret and issuer. The default issuer is the URL of the first. */
-export async function startPair(shared: Variables, command?: readonly string[]) {
+export async function startPair(
+  shared: Variables,
+  [one, other = one]: readonly (readonly string[])[] = [patientService],
+) {
   await using opening = new AsyncDisposableStack()
   const PORT = String(await freePort())
   const first = opening.use(
-    await startProcess({ BASE_URL: `http://127.0.0.1:${PORT}`, ...shared, PORT }, command),
+    await startProcess({ BASE_URL: `http://127.0.0.1:${PORT}`, ...shared, PORT }, one),
   )
-  const second = opening.use(await startProcess({ BASE_URL: first.url, ...shared }, command))
+  const second = opening.use(await startProcess({ BASE_URL: first.url, ...shared }, other))
   const open = opening.move()
   return { first, second, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-/** Starts two processes behind a balancer, by default both with `patientService`. */
-export async function startBalancedPair(variables: Variables, commands = [patientService]) {
-  const [one, other = one] = commands
+/** Starts two processes behind a balancer. */
+export async function startBalancedPair(...[variables, commands]: Parameters<typeof startPair>) {
   await using opening = new AsyncDisposableStack()
   const balancer = opening.use(await startBalancer())
-  const shared = { ...variables, BASE_URL: balancer.url }
-  const first = opening.use(await startProcess(shared, one))
-  const second = opening.use(await startProcess(shared, other))
-  balancer.serve([first.url, second.url])
+  const { url: BASE_URL } = balancer
+  const pair = opening.use(await startPair({ ...variables, BASE_URL }, commands))
+  balancer.serve([pair.first.url, pair.second.url])
   const open = opening.move()
-  return { first, second, url: balancer.url, [Symbol.asyncDispose]: () => open.disposeAsync() }
+  return { ...pair, url: BASE_URL, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }

@@ -87,7 +87,7 @@ const engineForm = trusted(
 )
 const onePixel = `data:image/png;base64,${png.toString('base64')}`
 const wideLogo = `data:image/svg+xml,${encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" width="600" height="90"/>')}`
-const kinds = [
+export const kinds = [
   ...(['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const),
   ...(['vendor-connection', 'vendor-on-device', 'acts-for-owner'] as const),
 ]

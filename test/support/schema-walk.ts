@@ -23,23 +23,24 @@ export function operationsOf(schema: GraphQLSchema) {
   )
 }
 
+type Fields = readonly (GraphQLArgument | GraphQLInputField)[]
 /** The path of a value in an operation's arguments, such as `input.id` or `after`, and its type. */
 type Slot = { readonly path: readonly string[]; readonly type: string }
 
-export function slotsOf({ field }: RootOperation): Slot[] {
-  const within = (
-    { name, type }: GraphQLArgument | GraphQLInputField,
-    path: readonly string[],
-  ): Slot[] => {
+export const slotsOf = ({ field }: RootOperation): Slot[] => slotsIn(field.args, [])
+
+function slotsIn(fields: Fields, path: readonly string[]): Slot[] {
+  return fields.flatMap(({ name, type }) => {
     const named = getNamedType(type)
     const here = [...path, name]
     if (!isInputObjectType(named)) return [{ path: here, type: named.name }]
-    return Object.values(named.getFields()).flatMap((inner) => within(inner, here))
-  }
-  return field.args.flatMap((argument) => within(argument, []))
+    return slotsIn(Object.values(named.getFields()), here)
+  })
 }
 
-export function exampleOf({ kind, field }: RootOperation, given: ReadonlyMap<string, unknown>) {
+type Given = ReadonlyMap<string, unknown>
+
+export function exampleOf({ kind, field }: RootOperation, given: Given) {
   const variables = examplesOf(field.args, [], given)
   const declared = field.args.filter(({ name }) => name in variables)
   const signature = declared.map(({ name, type }) => `$${name}: ${type}`).join(', ')
@@ -49,12 +50,10 @@ export function exampleOf({ kind, field }: RootOperation, given: ReadonlyMap<str
   return { query, variables }
 }
 
-type Given = ReadonlyMap<string, unknown>
-type Fields = readonly (GraphQLArgument | GraphQLInputField)[]
-
 function examplesOf(fields: Fields, path: readonly string[], given: Given) {
-  const exampleOf = ({ name, type }: Fields[number]) => exampleValue(type, [...path, name], given)
-  const values = fields.map((field) => [field.name, exampleOf(field)] as const)
+  const values = fields.map(
+    ({ name, type }) => [name, exampleValue(type, [...path, name], given)] as const,
+  )
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 

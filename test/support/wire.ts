@@ -43,11 +43,8 @@ export async function send(url: string, wanted: WireRequest): Promise<Answer> {
   })
   outgoing.end(body)
   const [incoming] = await once(outgoing, 'response')
-  return complete({
-    status: incoming.statusCode,
-    headers: new Headers(inPairs(incoming.rawHeaders)),
-    text: await text(incoming),
-  })
+  const { statusCode: status, rawHeaders } = incoming
+  return complete({ status, headers: new Headers(inPairs(rawHeaders)), text: await text(incoming) })
 }
 
 function inTurn(fields: HeaderFields): readonly string[] {

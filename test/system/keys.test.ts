@@ -40,7 +40,7 @@ describe('signing keys of two processes on one database', () => {
   const gatehouse = async (...words: string[]) => await run(words, { DATA_DIR, CONFIG_DIR })
   const open = async () =>
     await openDatabase({ kind: 'sqlite', file: join(DATA_DIR, 'gatehouse.db') })
-  const pair = shared(async () => await startPair({ DATA_DIR, CONFIG_DIR }, patientService))
+  const pair = shared(async () => await startPair({ DATA_DIR, CONFIG_DIR }))
 
   async function idTokenFrom(address: string): Promise<string> {
     return (await redeem(address, await obtainCode(pair().first.url))).body.id_token

@@ -4,7 +4,6 @@ import {
   configWith,
   dataFolderWithDemo,
   type Pair,
-  patientService,
   startPair,
   type Variables,
 } from '../support/process.ts'
@@ -37,9 +36,9 @@ function races(stores: string, storageOf: (test: Mocha.Context) => Promise<Varia
     let impatient: Pair
     before(async function () {
       const storage = await storageOf(this)
-      pair = opened.use(await startPair(storage, patientService))
+      pair = opened.use(await startPair(storage))
       const CONFIG_DIR = configWith(policyWith({ lifetimes: { refreshRetrySeconds: 1 } }))
-      impatient = opened.use(await startPair({ ...storage, CONFIG_DIR }, patientService))
+      impatient = opened.use(await startPair({ ...storage, CONFIG_DIR }))
     })
     after(() => opened.disposeAsync())
 
