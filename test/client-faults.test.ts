@@ -13,8 +13,8 @@ describe('the error of a faulty client', () => {
   const service = sharedService({ policy: flushingSoon })
   const url = () => service().url
 
-  const post = async (path: string, ...sent: [fields: Fields, headers?: readonly string[]]) =>
-    await postForm(url() + path, ...sent)
+  const post = async (path: string, fields: Fields, headers?: readonly string[]) =>
+    await postForm(url() + path, fields, headers)
   const fields = { token: 'x', grant_type: 'refresh_token', refresh_token: 'x' }
   const ask = async (fields: Fields, headers?: readonly string[]) =>
     await post(paths.token, { grant_type: 'refresh_token', refresh_token: 'x', ...fields }, headers)
@@ -106,11 +106,10 @@ describe('the error of a faulty client', () => {
     for (const before of ['/', paths.token]) {
       for (const name of ['openid-configuration', 'oauth-authorization-server']) {
         const path = `${before}/.well-known/${name}`
-        const { status, body } = await get(url() + path)
-        expect([status, body.error]).to.deep.equal([404, 'not_found'])
-        expect(body.error_description)
-          .to.include('remove the path or trailing slash')
-          .and.include('/.well-known/openid-configuration')
+        const remedy = 'remove the path or trailing slash'
+        expect(sentenceOf([await get(url() + path)], '404 not_found', remedy)).to.include(
+          '/.well-known/openid-configuration',
+        )
       }
     }
   })

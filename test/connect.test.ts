@@ -132,9 +132,9 @@ describe('/admin/{site}/assistants', () => {
     expect(text).to.include(`<code>${service().url}/mcp/admin/change/courses.students</code>`)
     expect(text.match(/ checked>/g)).to.have.length(2)
     expect(text).to.include('courses:write').and.not.include('posts:write')
-    const [, href = ''] = /<a href="([^"]*)">Approve <bdi>Claude Code</.exec(text) ?? []
+    const [href = ''] = matchesIn(text, /<a href="([^"]*)">Approve <bdi>Claude Code</g)
     const review = await visit(href)
-    expect(review.text).to.include('id="review-page"').and.include('http://localhost/callback')
+    expectAnswer(review, 200, 'id="review-page"', 'http://localhost/callback')
     await operator.send(review, '/admin/northlight/self-declared-clients/approved')
     const after = await visit(`${page}/own?change=courses`)
     expect(after.text).to.include('Approve <bdi>Codex').and.not.include('Approve <bdi>Claude Code')

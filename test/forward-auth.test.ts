@@ -7,7 +7,7 @@ import { change } from './support/database.ts'
 import { notes, olivia, portal, resourceServer, startService } from './support/gatehouse.ts'
 import { registerResourceServer } from './support/resource-servers.ts'
 import { sharedService } from './support/storages.ts'
-import { type Answer, basic, bearer, FORM, refusalOf, send } from './support/wire.ts'
+import { type Answer, basic, bearer, FORM, get, refusalOf, send } from './support/wire.ts'
 
 const asCaller = basic(resourceServer.clientId, resourceServer.clientSecret)
 const asProxy = ['X-Forward-Auth-Client', asCaller[1] ?? '']
@@ -68,18 +68,14 @@ describe('forward auth', () => {
     }
     const demanding = await send(url(), { path, headers: [...withToken, 'account:write'] })
     expect(refusalOf(demanding)).to.equal('403 insufficient_scope')
-    const anonymous = await send(url(), { path: forwardAuthFor, headers: asProxy })
-    expect(refusalOf(anonymous)).to.equal('401 invalid_token')
+    expect(refusalOf(await get(url() + forwardAuthFor, asProxy))).to.equal('401 invalid_token')
   })
 
   it('refuses a caller with the challenge of a protected resource', async () => {
     const tokens = await obtain(url())
     const token = bearer(tokens.access_token)
-    const unbound = await obtain(url(), {
-      authorization: { ...asClaude, scope: 'openid profile', resource: undefined },
-      token: { ...asClaude, resource: undefined },
-      person: olivia,
-    })
+    const asked = { ...asClaude, scope: 'openid profile', resource: undefined }
+    const unbound = await obtain(url(), { authorization: asked, token: asked, person: olivia })
     const lacking = /scope="[^"]*account:read account:write[^"]*"/
     for (const [caller, refusal, scope, query] of [
       [[], '401 invalid_token', /scope="account:read"/, '?scope=account:read'],
@@ -186,13 +182,11 @@ describe('identity headers', () => {
     const stored = name.replace('\0', '').toWellFormed()
     await change(changing.kysely, 'person', { id: 'per_sam' }, { name: stored })
     const headers = [...asProxy, ...bearer((await obtain(changing.url)).access_token)]
-    const answer = await send(changing.url, { path: paths.forwardAuth, headers })
-    const value = answer.headers.get('x-auth-name') ?? ''
+    const { headers: told } = await get(changing.url + paths.forwardAuth, headers)
+    const value = told.get('x-auth-name') ?? ''
     expect(decodeURIComponent(value)).to.equal(stored)
-    expect(value)
-      .to.match(/^[\x21-\x7e]+$/)
-      .and.not.match(/[",\s]/)
-    expect(answer.headers.get('x-auth-roles')).to.equal('student')
+    expect(value).to.match(/^[\x21\x23-\x2b\x2d-\x7e]+$/)
+    expect(told.get('x-auth-roles')).to.equal('student')
     expect(of({ name })['X-Auth-Name']).to.match(/^[\x21-\x7e]+$/)
   })
 
