@@ -47,20 +47,17 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
     }
   }
 
-  it('appears in the settings of the application', async () => {
+  it('appears in the settings of the application, and works from the pushed request to the logout token [RFC 9126 §2; RFC 9126 §2.2]', async () => {
     await using walk = await begin()
-    const person = makePagePerson(walk.url, olivia)
+    const { url, notices } = walk
+    const operator = makePagePerson(url, olivia)
     const pageOf = async ({ clientId }: { readonly clientId: string }) =>
-      (await person.visit(`/admin/northlight/applications/${clientId}/set-up`)).text
+      (await operator.visit(`/admin/northlight/applications/${clientId}/set-up`)).text
     expect(await pageOf(portal))
       .to.match(/Pushed requests \(PAR\)<\/dt><dd>required, to <code>http[^<]+\/api\/oauth\/par</)
       .and.include('Bound tokens (DPoP)')
     expect(await pageOf(notes)).to.not.match(/\(PAR\)|\(DPoP\)/)
-  })
 
-  it('works from the pushed request to the logout token [RFC 9126 §2; RFC 9126 §2.2]', async () => {
-    await using walk = await begin()
-    const { url, notices } = walk
     const signedIn = await getTokens(url, walk.asking)
     const { configuration, person, start: address, callback, options, tokens } = signedIn
     expect([...address.searchParams.keys()].sort()).to.deep.equal(['client_id', 'request_uri'])

@@ -129,6 +129,11 @@ const impostorRows = endpoints.flatMap(({ at, path, client, request, alive }, in
   ),
 )
 
+const type = (value: string) => ['Content-Type', value]
+const asForm = (fields: Fields) => encode(fields).toString()
+const withUpperNames = (fields: Fields) =>
+  asForm(fields).replaceAll(/(^|&)(\w+)=/g, (whole) => whole.toUpperCase())
+
 type Carrier = readonly [what: string, headers: readonly string[], body: (form: Fields) => string]
 
 /** Malformed forms, sent to each endpoint. */
@@ -142,18 +147,6 @@ const carriers: readonly Carrier[] = [
   ['parameters divided by semicolons', FORM, (fields) => asForm(fields).replaceAll('&', ';')],
   ['a Content-Type of two types', type('text/plain, application/x-www-form-urlencoded'), asForm],
 ]
-
-function type(value: string): readonly string[] {
-  return ['Content-Type', value]
-}
-
-function asForm(fields: Fields): string {
-  return encode(fields).toString()
-}
-
-function withUpperNames(fields: Fields): string {
-  return asForm(fields).replaceAll(/(^|&)(\w+)=/g, (whole) => whole.toUpperCase())
-}
 
 function asParts(fields: Fields): string {
   const head = '--x\r\nContent-Disposition: form-data; name='
