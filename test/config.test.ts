@@ -96,7 +96,7 @@ describe('environment: BASE_URL is the issuer, byte for byte (design 1)', () => 
 })
 
 describe('environment: all problems at once, without secrets (design, Errors and configuration)', () => {
-  const wrong: readonly (readonly [variables: Variables, says: RegExp])[] = [
+  const wrong: [variables: Variables, says: RegExp][] = [
     [{ PORT: '0' }, /^PORT/],
     [{ BASE_URL: 'nonsense' }, /^BASE_URL/],
     [{ DATABASE_URL: 'mysql://root:hunter2-hunter2@h/x' }, /^DATABASE_URL/],
@@ -110,7 +110,7 @@ describe('environment: all problems at once, without secrets (design, Errors and
 
   it('names each problem of any combination', () => {
     fc.assert(
-      fc.property(fc.subarray([...wrong]), (chosen) => {
+      fc.property(fc.subarray(wrong), (chosen) => {
         const problems = problemsOf(Object.assign({}, ...chosen.map(([variables]) => variables)))
         for (const [, says] of chosen)
           expect(problems.filter((problem) => says.test(problem))).to.have.lengthOf(1)

@@ -29,14 +29,12 @@ async function obtainAsSuite(url: string, fields: Fields = {}) {
   return { idToken: String(body.id_token), personal: (await userinfo(url, body.access_token)).body }
 }
 
-const metadataOf = async (url: string) => (await get(url + paths.openidConfiguration)).body
-
 describe('the conformance profile [design 26]', () => {
   const service = sharedService({ environment: { CONFORMANCE_PROFILE: 'on' } })
 
   it('is off by default: no clients of the suite, no RS256', async () => {
     await using usual = await startService()
-    const metadata = await metadataOf(usual.url)
+    const { body: metadata } = await get(usual.url + paths.openidConfiguration)
     expect(metadata.id_token_signing_alg_values_supported).to.deep.equal(['ES256'])
     expect((await askToAuthorize(usual.url, asSuite)).text).to.include('invalid_client')
   })
@@ -44,7 +42,7 @@ describe('the conformance profile [design 26]', () => {
   // [OpenID Connect Core §15.1; OpenID Connect Core §5.5.1.1]
   it("serves the suite's request without PKCE, with Basic, an ES256 id_token of bare identity, and the requested acr and essential claims", async () => {
     expect(service().log.join('')).to.include('conformance profile is on')
-    const metadata = await metadataOf(service().url)
+    const { body: metadata } = await get(service().url + paths.openidConfiguration)
     expect(metadata.id_token_signing_alg_values_supported).to.include.members(['ES256', 'RS256'])
 
     const acr = 'urn:gatehouse:password'

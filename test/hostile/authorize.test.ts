@@ -17,7 +17,7 @@ import { follow } from '../support/identity-provider.ts'
 import { listen } from '../support/listen.ts'
 import { unsignedJwt } from '../support/proofs.ts'
 import { sharedService } from '../support/storages.ts'
-import { type Answer, type Fields, send } from '../support/wire.ts'
+import { type Answer, expectAnswer, type Fields, send } from '../support/wire.ts'
 import { ask, outcomeOf } from './world.ts'
 
 // Numbers in the brackets of titles are rows of docs/reference/hostile-cases.md.
@@ -253,8 +253,7 @@ describe('authorize: echoed values are plain text (CVE-2019-8400, CVE-2026-42849
     expect(page).to.include(`action="${notes.redirectUri}"`)
     const { code = '', ...fields } = fieldsOf(page)
     expect(fields).to.include({ state: 'the-state', iss: url })
-    const answer = await exchange(url, code)
-    expect(answer.status, answer.text).to.equal(200)
+    expectAnswer(await exchange(url, code), 200)
   })
 
   function fieldsOf(page: string): Record<string, string> {
@@ -293,9 +292,8 @@ describe('authorize: odd requests', () => {
       { path: `${path}?state=${long}` },
       { path, headers: ['X-Long', long] },
       { path, headers: ['Cookie', long] },
-    ]) {
+    ])
       expect((await send(service().url, request)).status).to.equal(431)
-    }
     expect((await send(service().url, { path: paths.health })).status).to.equal(200)
   })
 
