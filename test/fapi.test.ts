@@ -9,7 +9,7 @@ import { notes, olivia, portal } from './support/gatehouse.ts'
 import { messageOf } from './support/mcp.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
-import { choose, everyPlan, giveKey, withPlans } from './support/proofs.ts'
+import { choose, everyPlan, giveKey, makeClientKey, withPlans } from './support/proofs.ts'
 import { getTokens } from './support/relying-party.ts'
 import { forEachStorage } from './support/storages.ts'
 import { encode } from './support/wire.ts'
@@ -33,7 +33,7 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
       response.writeHead(200).end()
     })
     const service = opening.use(await start({ ...withPlans(everyPlan), fetch: host.fetch }))
-    const key = await giveKey(service, 'PS256')
+    const key = await giveKey(service, await makeClientKey('PS256'))
     await choose(service, {
       pushed_requests_required_at: 1,
       bound_tokens_required_at: 1,

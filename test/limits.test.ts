@@ -26,7 +26,7 @@ import {
 import { callTool } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { makePagePerson } from './support/page-person.ts'
-import { byAssertion, giveKey, signAssertion } from './support/proofs.ts'
+import { byAssertion, giveKey, makeClientKey, signAssertion } from './support/proofs.ts'
 import { startRedis } from './support/redis.ts'
 import { limitRows } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -407,7 +407,7 @@ describe('limits: clients', () => {
     const furtherPlans = { privateKeyJwt: true }
     const policy = policyWith({ limits: { requestsPerClientMax: 4 }, furtherPlans })
     await using service = await startService({ policy })
-    const key = await giveKey(service)
+    const key = await giveKey(service, await makeClientKey())
     const statuses = await statusesOf(5, async () => {
       const assertion = byAssertion(await signAssertion(key, service.url))
       return await postForm(service.url + paths.revocation, { token: 'x', ...assertion })

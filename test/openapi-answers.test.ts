@@ -291,7 +291,8 @@ describe('openapi.json describes', () => {
     'an unknown client: 401': (url) => revoke(url, 'x', { client_id: 'nobody' }),
   })
 
-  const apis = [
+  const deep = `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }`
+  for (const { path, tokenFor, without, reads, fails, changes } of [
     {
       path: paths.graphql,
       tokenFor: async (url: string, scope = `openid ${MEMBER_READ}`) =>
@@ -309,9 +310,7 @@ describe('openapi.json describes', () => {
       fails: '{ courses(first: 1, after: "x") { nodes { slug } } }',
       changes: 'mutation { archiveCourse(id: "x") { id } }',
     },
-  ]
-  const deep = `{ a ${'{ a '.repeat(60)}${'}'.repeat(60)} }`
-  for (const { path, tokenFor, without, reads, fails, changes } of apis) {
+  ]) {
     for (const method of ['GET', 'POST'] as const) {
       const asked =
         (query: string | undefined, headers = {}, token: TokenOf = tokenFor): Ask =>
@@ -513,12 +512,11 @@ describe('openapi.json describes a service that fails', () => {
 
   const asClient = { form: { client_id: 'nobody', client_secret: 'x', token: 'x' } }
   const asForms = [paths.authorization, paths.endSession, paths.revocation, paths.introspection]
-  const limited: Readonly<Record<string, Ask>> = {
+  for (const [operation, ask] of Object.entries({
     ...operations,
     ...Object.fromEntries(asForms.map((path) => [`POST ${path}`, sent('POST', path, asClient)])),
     [`GET ${paths.forwardAuth}`]: sent('GET', paths.forwardAuth),
-  }
-  for (const [operation, ask] of Object.entries(limited)) {
+  })) {
     if (operation.endsWith(paths.ready)) continue
     it(`${operation} over the limit: 429`, async () => {
       const { url } = busy()

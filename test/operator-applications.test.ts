@@ -87,7 +87,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     const ofOlivia = { person_id: 'per_olivia', site_id: site, granted_at: 1 }
     await insert(kysely, 'site_role', { ...ofOlivia, person_id: 'per_amir', role: 'owner' })
     const app = await create(service)
-    const endings = {
+    for (const [how, end] of Object.entries({
       'a page': async () => {
         const member = '/admin/northlight/people/per_olivia'
         await makePagePerson(service.url, amir).submit(member, { role: 'admin' }, `${member}/roles`)
@@ -98,8 +98,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
         const record = { type: 'person', id: 'per_olivia', email, name, createdAt, roles }
         await importRecords(service.service.stores.database, [record])
       },
-    }
-    for (const [how, end] of Object.entries(endings)) {
+    })) {
       const { access_token, refresh_token } = await connect(service, app)
       expect(await statusOf(access_token), how).to.equal(200)
       await end()

@@ -102,28 +102,26 @@ describe('the pages for the people and the appearance of a site', () => {
     expect([await rolesOf('per_noor'), await rolesOf('per_sam')]).to.deep.equal([[], ['student']])
   })
 
-  const submit = async (path: string, fields: Record<string, string | Blob>) => {
+  const submit = async (path: string, fields: Record<string, string | File>) => {
     const form = new FormData()
     form.set('csrf', hiddenField((await operator.visit(appearance)).text))
-    for (const [name, value] of Object.entries(fields)) {
-      if (typeof value === 'string') form.append(name, value)
-      // A browser sends an empty file without a name if the person chose none.
-      else form.append(name, value, value.size > 0 ? `${name}.png` : '')
-    }
+    for (const [name, value] of Object.entries(fields)) form.append(name, value)
     return await answerOf(await operator.open(path, { method: 'POST', body: form }))
   }
   const lookOf = async () =>
     await rowOf(service().kysely, 'site_appearance', { site_id: 'sit_northlight' })
 
   it('change the logo, colors and texts of the site', async () => {
-    const logo = new Blob([png], { type: 'image/png' })
+    const logo = new File([png], 'logo.png', { type: 'image/png' })
     const chosen = { logo, accentColor: '#7A1F5C', signInWords: 'Hello <you>' }
     const saved = await submit(appearance, chosen)
     expect(saved.headers.get('location')).to.equal(`${appearance}?done=saved`)
     expect(await lookOf()).to.include({ accent_color: '#7a1f5c', sign_in_words: 'Hello <you>' })
     expect((await lookOf())?.logo_file_id).to.match(/^fil_/)
     expect((await operator.visit(appearance)).text).to.match(/<img src="\/assets\/logos\//)
-    const again = await submit(appearance, { logo: new Blob([]), signInWords: 'Hello again' })
+    // A browser sends an empty file without a name if the person chose none.
+    const none = new File([], '')
+    const again = await submit(appearance, { logo: none, signInWords: 'Hello again' })
     expect(again.headers.get('location')).to.equal(`${appearance}?done=saved`)
     expect((await lookOf())?.logo_file_id, 'no file was chosen').to.match(/^fil_/)
     await submit(appearance, { removeLogo: 'yes' })
@@ -135,14 +133,14 @@ describe('the pages for the people and the appearance of a site', () => {
       ['accentColor', '#eeeeee'],
       ['backgroundColor', 'red'],
       ['displayName', 'x'.repeat(121)],
-      ['logo', new Blob([pdf], { type: 'application/pdf' })],
-      ['logo', new Blob([new Uint8Array(530_000).fill(1)])],
+      ['logo', new File([pdf], 'logo.png', { type: 'application/pdf' })],
+      ['logo', new File([new Uint8Array(530_000).fill(1)], 'logo.png')],
     ] as const) {
       const refused = await submit(appearance, { signInWords: 'Kept', [field]: value })
       expectAnswer(refused, 422, `id="${field}-problem"`, 'Kept')
     }
-    const large = await submit(appearance, { logo: new Blob([new Uint8Array(700_000)]) })
-    expect(large.status).to.equal(413)
+    const large = new File([new Uint8Array(700_000)], 'logo.png')
+    expect((await submit(appearance, { logo: large })).status).to.equal(413)
     const headers = { 'content-type': 'multipart/form-data; boundary=x' }
     const init = { method: 'POST', body: '--x\r\nno form', headers }
     expect((await operator.open(appearance, init)).status).to.equal(400)

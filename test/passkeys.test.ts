@@ -27,9 +27,6 @@ describe('passkeys', () => {
   let aheadMs = 0
   const now = () => Date.now() + aheadMs
   const service = sharedService({ host: 'localhost', policy: flushingSoon, now })
-  afterEach(() => {
-    aheadMs = 0
-  })
   const here = () => service().url
 
   /** Adds a passkey with the options on a person's page. `lies` are false values in the response. */
@@ -86,8 +83,7 @@ describe('passkeys', () => {
     expect((await eventOf('passkey.add')).after).to.equal('{"passkey":"Phone"}')
     const { browser, status, location } = await signInWith(device)
     expect(status).to.equal(303)
-    const next = await follow(browser, location)
-    expect(next.headers.get('location')).to.match(/consent$|\?code=/)
+    expect((await follow(browser, location)).headers.get('location')).to.match(/consent$|\?code=/)
     expect((await rowOfDevice(device.id)).last_used_at).to.be.above(0)
     expect(await acrsOf('per_sam')).to.include('urn:gatehouse:mfa')
     await mailsWith(service(), 'A passkey for', sam.login)

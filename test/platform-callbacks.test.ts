@@ -10,10 +10,10 @@ import { withDatabases } from './support/database.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
-import { signIn } from './support/relying-party.ts'
+import { consentAgain, signIn } from './support/relying-party.ts'
 import { fresh } from './support/shared.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { answerOf, expectAnswer, refusalOf } from './support/wire.ts'
+import { expectAnswer, refusalOf } from './support/wire.ts'
 
 const clientId = 'integration-chatgpt'
 const base = 'https://chatgpt.com/connector/oauth/'
@@ -191,13 +191,11 @@ forEachStorage('a connector of ChatGPT', (start) => {
     expectAnswer(await askToAuthorize(url, fields), 400, 'invalid_redirect_uri')
     expect((await registerUris(url, uri)).status).to.equal(201)
 
-    const { person, start: request, exchange } = await signIn(url, asking)
-    expect((await exchange()).access_token).to.be.a('string')
-    const consent = (await person.open(request)).headers.get('location') ?? ''
-    expect(consent).to.match(/\/consent$/)
-    const page = await answerOf(await person.open(new URL(consent, url)))
+    const signedIn = await signIn(url, asking)
+    expect((await signedIn.exchange()).access_token).to.be.a('string')
+    const page = await consentAgain(signedIn)
     expectAnswer(page, 200, 'role="note"', 'Is this your own connection?', 'chatgpt.com')
-    const silent = await openAuthorization(person, url, { ...fields, prompt: 'none' })
+    const silent = await openAuthorization(signedIn.person, url, { ...fields, prompt: 'none' })
     expect(silent.href).to.include('error=consent_required')
 
     for (const redirect_uri of [`${uri}x`, uri.toLowerCase()]) {
@@ -243,28 +241,23 @@ describe('a connector of ChatGPT', () => {
   })
 })
 
-describe('a custom URI scheme of a platform', () => {
-  const service = sharedService()
-
-  it('completes the flow, with consent each time [RFC 8252 §8.6]', async () => {
-    const { url } = service()
-    const redirectUri = 'cursor://anysphere.cursor-mcp/oauth/callback'
-    const client_id = 'integration-cursor'
-    const cursor = { ...asking, clientId: client_id, redirectUri }
-    const { person, start, exchange } = await signIn(url, cursor)
-    expect((await exchange()).access_token).to.be.a('string')
-    const again = (await person.open(start)).headers.get('location') ?? ''
-    const page = await answerOf(await person.open(new URL(again, url)))
-    const said = ['an app on this device (cursor)', 'Any program can use this name.']
-    expectAnswer(page, 200, ...said)
-    for (const redirect_uri of [
-      `${redirectUri}/`,
-      'cursor://anysphere.cursor-mcp:1/oauth/callback',
-      'cursor://somebody.else/oauth/callback',
-      'CURSOR://anysphere.cursor-mcp/oauth/callback',
-    ]) {
-      const refused = await askToAuthorize(url, { ...fields, client_id, redirect_uri })
-      expect(refused.text, redirect_uri).to.include('invalid_redirect_uri')
-    }
-  })
+it('a custom URI scheme of a platform completes the flow, with consent each time [RFC 8252 §8.6]', async () => {
+  await using service = await startService()
+  const { url } = service
+  const redirectUri = 'cursor://anysphere.cursor-mcp/oauth/callback'
+  const client_id = 'integration-cursor'
+  const cursor = { ...asking, clientId: client_id, redirectUri }
+  const signedIn = await signIn(url, cursor)
+  expect((await signedIn.exchange()).access_token).to.be.a('string')
+  const said = ['an app on this device (cursor)', 'Any program can use this name.']
+  expectAnswer(await consentAgain(signedIn), 200, ...said)
+  for (const redirect_uri of [
+    `${redirectUri}/`,
+    'cursor://anysphere.cursor-mcp:1/oauth/callback',
+    'cursor://somebody.else/oauth/callback',
+    'CURSOR://anysphere.cursor-mcp/oauth/callback',
+  ]) {
+    const refused = await askToAuthorize(url, { ...fields, client_id, redirect_uri })
+    expect(refused.text, redirect_uri).to.include('invalid_redirect_uri')
+  }
 })

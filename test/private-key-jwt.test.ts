@@ -35,6 +35,7 @@ import { type Fields, postForm } from './support/wire.ts'
 
 const on = withPlans({ privateKeyJwt: true })
 const withFapi = withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true })
+const key = await makeClientKey()
 const asPortalSecret = { client_id: portal.clientId, client_secret: portal.clientSecret }
 
 /** Returns the status of a revocation, which the engine authenticates, and of an introspection, which our code does. */
@@ -64,8 +65,8 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
     // [OpenID Connect Core §9 (private_key_jwt); RFC 6749 §2.3.2; RFC 9700 §2.5]
     it(`works with ${alg}: exchange, refresh, introspection, revocation`, async () => {
       const service = running()
-      const key = await giveKey(service, alg)
-      const auth = oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid })
+      const own = await giveKey(service, await makeClientKey(alg))
+      const auth = oidc.PrivateKeyJwt({ key: own.privateKey, kid: own.kid })
       const { configuration, tokens } = await getTokens(service.url, { ...portal, auth })
       expect(tokens.claims()?.sub).to.equal('per_sam')
       const next = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
@@ -80,7 +81,7 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
   // [OpenID Connect Core §9 (private_key_jwt); 123]
   it('accepts an assertion once, at every endpoint and from concurrent requests (RFC 7523 §3)', async () => {
     const service = running()
-    const key = await giveKey(service)
+    await giveKey(service, key)
     for (const endpoint of [introspect, revoke]) {
       const other = endpoint === revoke ? introspect : revoke
       const fields = byAssertion(await signAssertion(key, service.url))
@@ -94,10 +95,7 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
 
 describe('private_key_jwt refuses', () => {
   const running = sharedService(on)
-  let key: ClientKey
-  before(async () => {
-    key = await giveKey(running())
-  })
+  before(async () => await giveKey(running(), key))
   const statusesOf = async (claims = {}, header = {}, by = key) =>
     await statusesWith(running().url, by, claims, header)
 
@@ -154,7 +152,7 @@ describe('private_key_jwt refuses', () => {
   it('another audience than the issuer where the client uses FAPI 2.0 (§5.3.2.1)', async () => {
     await using service = await startService(withFapi)
     const { url } = service
-    const key = await giveKey(service)
+    await giveKey(service, key)
     for (const [demanded, aud, status] of [
       [null, url + paths.token, 200],
       [1, url + paths.token, 401],
@@ -181,7 +179,7 @@ describe('private_key_jwt refuses', () => {
 
   it('an assertion issued in the future, which a store could forget and accept again [162]', async () => {
     await using service = await startService(withFapi)
-    const key = await giveKey(service)
+    await giveKey(service, key)
     const statuses = async (aheadSeconds: number) => {
       const iat = Math.floor(Date.now() / 1000) + aheadSeconds
       return await statusesWith(service.url, key, { iat, exp: iat + 60 })
@@ -235,7 +233,6 @@ describe('private_key_jwt with keys at an address', () => {
     await using host = await startDocumentHost()
     await using service = await startService({ ...on, fetch: host.fetch })
     const { url } = service
-    const key = await makeClientKey()
     const keys = documentAnswer({ keys: [key.publicJwk] }, { 'cache-control': 'max-age=300' })
     host.serve((request, response) => {
       if (request.url === '/keys.json') keys(request, response)
@@ -260,7 +257,7 @@ describe('private_key_jwt with keys at an address', () => {
     const clock = { ms: Date.now() }
     await using service = await startService({ policy, fetch: host.fetch, now: () => clock.ms })
     const id = 'https://client.example/client.json'
-    const [key, other] = [await makeClientKey('RS256'), await makeClientKey('RS256')]
+    const [own, other] = [await makeClientKey('RS256'), await makeClientKey('RS256')]
     const redirectUri = 'https://client.example/callback'
     const document = {
       ...{ client_id: id, client_name: 'A client', redirect_uris: [redirectUri] },
@@ -269,7 +266,7 @@ describe('private_key_jwt with keys at an address', () => {
     }
     const serve = (methods: string[]) =>
       host.serve((request, response) => {
-        const keys = { keys: [key.publicJwk] }
+        const keys = { keys: [own.publicJwk] }
         const offered = { ...document, token_endpoint_auth_methods_supported: methods }
         documentAnswer(request.url === '/keys.json' ? keys : offered)(request, response)
       })
@@ -281,7 +278,7 @@ describe('private_key_jwt with keys at an address', () => {
     const signed = async (by: ClientKey) =>
       byAssertion(await signAssertion(by, service.url, { iss: id, sub: id }))
     const statuses = async () => [
-      await statusOf(await signed(key)),
+      await statusOf(await signed(own)),
       await statusOf(await signed(other)),
       await statusOf({}),
     ]
@@ -295,7 +292,6 @@ describe('private_key_jwt with keys at an address', () => {
   it('fetches nothing from a private address [125]', async () => {
     const { fetch, failures } = guardedFetch()
     await using service = await startService({ ...on, fetch })
-    const key = await makeClientKey()
     for (const host of ['127.0.0.1:1', 'localhost:1', '[::1]:1']) {
       await chooseAddress(service, `https://${host}/keys`)
       expect(await statusesWith(service.url, key), host).to.deep.equal([401, 401])
@@ -304,7 +300,6 @@ describe('private_key_jwt with keys at an address', () => {
   })
 
   it('limits failing hosts one by one, so that no client locks out another [161]', async () => {
-    const key = await makeClientKey()
     const asked: string[] = []
     await using service = await startService({
       ...on,
@@ -326,7 +321,6 @@ describe('private_key_jwt with keys at an address', () => {
   })
 
   it('keeps unapproved metadata documents from blocking the keys of other clients [458]', async () => {
-    const key = await makeClientKey()
     const waiting = Promise.withResolvers<Response>()
     const asked = new Set<string>()
     const metadataDocuments = { openRegistration: true }
@@ -361,7 +355,6 @@ describe('private_key_jwt with keys at an address', () => {
   })
 
   it('skips the guard only for hosts of privateHosts', async () => {
-    const key = await makeClientKey()
     const guarded: boolean[] = []
     await using service = await startService({
       ...withPlans({ privateKeyJwt: true, privateHosts: ['keys.campus.internal:8443'] }),
@@ -372,10 +365,9 @@ describe('private_key_jwt with keys at an address', () => {
     })
     const person = makePagePerson(service.url, olivia)
     const security = `/admin/northlight/applications/${portal.clientId}/security`
-    for (const [keys, status] of [
-      ['https://keys.campus.internal:8443/keys', 200],
-      ['https://keys.campus.internal/keys', 422],
-    ] as const) {
+    const statuses = { 'keys.campus.internal:8443': 200, 'keys.campus.internal': 422 }
+    for (const [host, status] of Object.entries(statuses)) {
+      const keys = `https://${host}/keys`
       await chooseAddress(service, keys)
       expect(await introspectWith(service.url, key)).to.equal(200)
       expect((await person.submit(security, { keys })).status).to.equal(status)
@@ -386,16 +378,15 @@ describe('private_key_jwt with keys at an address', () => {
 
 describe('private_key_jwt on the pages of an operator', () => {
   const running = sharedService(on)
+  const person = makePagePerson(() => running().url, olivia)
   const address = `/admin/northlight/applications/${portal.clientId}`
   const security = `${address}/security`
 
   it('replaces the secret of a confidential application with public keys, and restores it', async () => {
     const { url } = running()
-    const person = makePagePerson(url, olivia)
     expect((await person.visit(address)).text).to.include(security)
     const ofPublic = await person.visit(`/admin/northlight/applications/${notes.clientId}/security`)
     expect([ofPublic.status, ofPublic.text.includes('id="keys"')]).to.deep.equal([200, false])
-    const key = await makeClientKey()
     const saved = await person.submit(security, { keys: JSON.stringify({ keys: [key.publicJwk] }) })
     expect(saved.text).to.include('private_key_jwt')
     expect(await introspectWith(url, key)).to.equal(200)
@@ -420,7 +411,7 @@ describe('private_key_jwt on the pages of an operator', () => {
     ['{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA","d":"AA"}]}', /contains a private key/],
   ] as const) {
     it(`refuses ${keys.slice(0, 50)}`, async () => {
-      const answer = await makePagePerson(running().url, olivia).submit(security, { keys })
+      const answer = await person.submit(security, { keys })
       expect(answer.status).to.equal(422)
       expect(answer.text).to.match(says)
     })
@@ -439,7 +430,7 @@ describe('private_key_jwt on the pages of an operator', () => {
 
   it('has no such page while no plan is on, and no assertion is accepted', async () => {
     await using service = await startService()
-    const key = await giveKey(service)
+    await giveKey(service, key)
     expect(await introspectWith(service.url, key)).to.equal(401)
     const person = makePagePerson(service.url, olivia)
     expect((await person.visit(address)).text).to.not.include('/security')

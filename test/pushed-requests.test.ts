@@ -55,37 +55,33 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
   })
 })
 
-describe('pushed authorization requests with a key', () => {
-  const running = sharedService(withPlans({ pushedAuthorizationRequests: true, dpop: true }))
-  const prove = async (key: ClientKey, path: string) => [
-    ...['DPoP', await signProof(key, { htm: 'POST', htu: running().url + path })],
+it('pushed authorization requests with a key bind the code to the one key that is named or proven (§10.1) [RFC 9449 §10.1]', async () => {
+  const plans = { pushedAuthorizationRequests: true, dpop: true }
+  await using service = await startService(withPlans(plans))
+  const { url } = service
+  const [key, other] = [await makeClientKey(), await makeClientKey()]
+  const prove = async (prover: ClientKey, path: string) => [
+    ...['DPoP', await signProof(prover, { htm: 'POST', htu: url + path })],
   ]
-  const pushWith = async (fields: Fields, key?: ClientKey) => {
-    const proof = key && (await prove(key, planPaths.pushedAuthorization))
-    return (await push(running().url, fields, proof)).body
-  }
-
-  it('bind the code to the one key that is named or proven (§10.1) [RFC 9449 §10.1]', async () => {
-    const { url } = running()
-    const [key, other] = [await makeClientKey(), await makeClientKey()]
-    const named = { dpop_jkt: key.thumbprint }
-    for (const [fields, prover] of [
-      [named, undefined],
-      [{}, key],
-      [named, key],
+  const pushWith = async (fields: Fields, prover?: ClientKey) =>
+    (await push(url, fields, prover && (await prove(prover, planPaths.pushedAuthorization)))).body
+  const named = { dpop_jkt: key.thumbprint }
+  for (const [fields, prover] of [
+    [named, undefined],
+    [{}, key],
+    [named, key],
+  ] as const) {
+    for (const [exchanger, status] of [
+      [other, 400],
+      [key, 200],
     ] as const) {
-      for (const [exchanger, status] of [
-        [other, 400],
-        [key, 200],
-      ] as const) {
-        const { request_uri } = await pushWith(fields, prover)
-        const { code } = await authorizePushed(pushedUrl(url, request_uri))
-        const proof = await prove(exchanger, paths.token)
-        expect((await exchange(url, code, asPortal, proof)).status).to.equal(status)
-      }
+      const { request_uri } = await pushWith(fields, prover)
+      const { code } = await authorizePushed(pushedUrl(url, request_uri))
+      const proof = await prove(exchanger, paths.token)
+      expect((await exchange(url, code, asPortal, proof)).status).to.equal(status)
     }
-    expect((await pushWith(named, other)).error).to.equal('invalid_request')
-  })
+  }
+  expect((await pushWith(named, other)).error).to.equal('invalid_request')
 })
 
 describe('pushed authorization requests that are refused', () => {

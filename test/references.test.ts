@@ -90,9 +90,8 @@ describe('references', () => {
   })
 
   it('to a decision name a document of docs/decisions', () => {
-    const written = globSync('docs/decisions/*.md', { cwd: root }).map((file) =>
-      String(Number(/(\d{4})-/.exec(file)?.[1])),
-    )
+    const files = globSync('*.md', { cwd: join(root, 'docs/decisions') })
+    const written = files.map((file) => String(Number.parseInt(file, 10)))
     const cited = citations(/(?<!design )\bdecision (\d+)/gi)
     expect(unknown(cited, (number) => written.includes(number))).to.deep.equal([])
   })
@@ -116,16 +115,12 @@ describe('references', () => {
 
   it('to documents, files and folders of the glossary name existing ones', () => {
     const named =
-      /(?<![\w./-])(?:docs|src|views|test|bench|config)\/[\w./-]*\w\.(?:md|ts|sql|json|graphql|env)\b/g
+      /(?<![\w./-])((?:docs|src|views|test|bench|config)\/[\w./-]*\w\.(?:md|ts|sql|json|graphql|env))\b/g
     const [, glossary = ''] = /^## Glossary\n([\s\S]*)/m.exec(read('docs/architecture.md')) ?? []
     const folders = glossary.match(/(?<=`)(?:src|views|config|test|docs)[\w./-]*(?=`)/g) ?? []
     expect(folders).to.have.length.above(0)
     expect(folders.filter((folder) => !existsSync(join(root, folder)))).to.deep.equal([])
-    const broken = [...code, ...documents].flatMap((file) =>
-      (read(file).match(named) ?? [])
-        .filter((path) => !existsSync(join(root, path)))
-        .map((path) => `${file}: ${path}`),
-    )
+    const broken = citations(named).filter(({ what }) => !existsSync(join(root, what)))
     expect(broken).to.deep.equal([])
   })
 })

@@ -47,9 +47,8 @@ export async function choose(
   await change(kysely, 'oauth_application', { client_id: clientId }, chosen)
 }
 
-/** Makes the portal authenticate only with a new key. */
-export async function giveKey(service: Pick<RunningService, 'kysely'>, alg?: string) {
-  const key = await makeClientKey(alg)
+/** Makes the portal authenticate only with a key. Returns the key. */
+export async function giveKey(service: Pick<RunningService, 'kysely'>, key: ClientKey) {
   const jwks = JSON.stringify({ keys: [key.publicJwk] })
   await choose(service, { jwks, jwks_uri: null, auth_method: 'private_key_jwt' })
   return key

@@ -114,7 +114,7 @@ describe('a Redis that comes back older', () => {
 
   it('does not accept an assertion of a client twice (RFC 7523 §3)', async () => {
     await newSecond()
-    const key = await giveKey(service())
+    const key = await giveKey(service(), await makeClientKey())
     const { accessToken } = await obtainTokens(url)
     const statusOf = async (assertion: string) => {
       const form = { token: accessToken, ...byAssertion(assertion) }
