@@ -23,12 +23,7 @@ const wrongAnswers: Record<string, Change> = {
   'another state': { fields: { state: 'another' } },
 }
 
-interface Change {
-  readonly claims?: Record<string, unknown>
-  readonly fields?: Fields
-  readonly foreignKey?: boolean
-  readonly ownFetch?: () => Promise<Response>
-}
+type Change = { claims?: object; fields?: Fields; foreignKey?: boolean }
 
 describe('the sign-in of our own pages', () => {
   it('takes the person and the session from a valid id_token', async () => {
@@ -46,13 +41,13 @@ describe('the sign-in of our own pages', () => {
 
   it('is unavailable when the token endpoint is [design 24]', async () => {
     const body = { error: 'temporarily_unavailable' }
-    const ownFetch = async () => Response.json(body, { status: 503 })
-    const outcome = await complete({ ownFetch }).catch((error: unknown) => error)
+    const unavailable = async () => Response.json(body, { status: 503 })
+    const outcome = await complete({}, unavailable).catch((error: unknown) => error)
     expect(outcome).to.include({ ...body, statusCode: 503 })
   })
 })
 
-async function complete({ claims, fields, foreignKey = false, ownFetch }: Change) {
+async function complete({ claims, fields, foreignKey }: Change, answer?: () => Promise<Response>) {
   const { pending } = await beginSignIn('/account', baseUrl)
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
   const id_token = await new SignJWT({
@@ -66,6 +61,6 @@ async function complete({ claims, fields, foreignKey = false, ownFetch }: Change
   const tokens = { access_token: 'a', token_type: 'Bearer', id_token }
   const usual = async (address: string) =>
     Response.json(address.endsWith(paths.jwks) ? { keys: [key] } : tokens)
-  const ports = { baseUrl, ownFetch: ownFetch ?? usual, now: () => now }
+  const ports = { baseUrl, ownFetch: answer ?? usual, now: () => now }
   return await completeSignIn(query, pending, ports)
 }

@@ -131,7 +131,7 @@ describe('/recover', () => {
     const security = '/account/security'
     const stolen = 'four boats and a bicycle'
     const typed = { current: sam.password, password: stolen, repeated: stolen }
-    const changed = await thief.send(await thief.visit(security), security, typed)
+    const changed = await thief.submit(security, typed)
     expect(changed.path).to.equal(`${security}?done=changed`)
     expect((await person.send(page, path, both)).text).to.include('id="password-set-page"')
     expect((await thief.open('/account')).status, 'the thief').to.equal(303)

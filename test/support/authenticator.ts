@@ -62,8 +62,9 @@ export function makeAuthenticator(origin: string, { key, id, counter } = newPass
   return {
     id: id.toString('base64url'),
     copy: () => makeAuthenticator(origin, { key, id, counter }),
-    /** Creates a passkey and the registration response for these options. */
+    /** Creates a passkey and the registration response for these options. Its uses count from `lies.counter`. */
     create(options: { challenge: string }, lies: Lies = {}) {
+      counter = lies.counter ?? counter
       const length = Buffer.from([id.length >> 8, id.length & 255])
       const more = Buffer.concat([Buffer.alloc(16), length, id, isoCBOR.encode(cose)])
       const authData = data(PRESENT | VERIFIED | ATTESTED, lies, more)
@@ -86,9 +87,6 @@ export function makeAuthenticator(origin: string, { key, id, counter } = newPass
       const authenticatorData = data(PRESENT | VERIFIED, lies)
       const signed = Buffer.concat([authenticatorData, sha256(clientDataJSON)])
       return text({ clientDataJSON, authenticatorData, signature: sign('sha256', signed, key) })
-    },
-    countFrom(start: number) {
-      counter = start
     },
   }
 }
