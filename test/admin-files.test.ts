@@ -18,7 +18,7 @@ import { eventually, temporaryFolder } from './support/programs.ts'
 import { rejection } from './support/rejection.ts'
 import { serve } from './support/serve.ts'
 import { forEachDatabase, type Start } from './support/storages.ts'
-import { answerOf, expectAnswer, type Json, refusalOf } from './support/wire.ts'
+import { answerOf, type Json, refusalOf } from './support/wire.ts'
 
 const PRODUCT = 'dig_shot_list'
 const GONE = '410 invalid_request'
@@ -333,7 +333,9 @@ forEachDatabase('one-time links for uploads', (start) => {
       [logo, 'guide.pdf', pdf, '415 unsupported_file', 'This type of file'],
     ] as const) {
       expect(refusalOf(await put(to, name, bytes)), name).to.equal(refusal)
-      expectAnswer(await submit(to, name, bytes), Number(refusal.slice(0, 3)), sentence)
+      const { status, text } = await submit(to, name, bytes)
+      expect(refusal, name).to.match(new RegExp(`^${status} `))
+      expect(text, name).to.include(sentence)
     }
     for (const body of ['', '--x\r\n\r\n', '--y\r\nA: b\r\n\r\n', `--x\r\n${'A'.repeat(9000)}`]) {
       const headers = { 'content-type': 'multipart/form-data; boundary=x' }

@@ -23,7 +23,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     return (await rowsOf(kysely(), 'site_role', held)).map(({ person_id }) => person_id)
   }
 
-  it('ends the access of a removed person at once, restores the purchases later, and leaves the roles and the access at another site as they are', async () => {
+  it('ends the access of a removed person at once and at this site only, and restores the purchases later', async () => {
     const { url } = running()
     const token = await memberToken(url)
     const query = '{ viewer { enrolledCourses { totalCount } } }'

@@ -57,7 +57,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     expect(await race(task, task)).to.deep.equal([])
   }
 
-  it('reaches the inboxes of subscribers to its topic at their next request, once, but not of people who unsubscribed, read by e-mail only, or lost their role', async () => {
+  it('reaches the inboxes of subscribers at their next request, once, and of no person who unsubscribed or lost the role', async () => {
     await subscribe(subscribers.slice(0, 3))
     const [off = '', mail = '', gone = ''] = subscribers
     const ofPerson = (person_id: string) =>

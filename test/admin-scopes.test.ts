@@ -76,7 +76,7 @@ describe('the schema of the Admin API', () => {
 describe('the Admin API over HTTP', () => {
   const { running, ask } = operatorSite(startService)
 
-  it('counts the cost of totals and searches only when they are selected, of lists without pages, expensive fields and defaults of variables', async () => {
+  it('counts the cost of selected totals and searches, lists without pages, expensive fields and defaults of variables', async () => {
     const query = `query ($s: String) { courses(first: 1, search: $s) { nodes { id } totalCount } }`
     const without = '{ courses(first: 1, search: null) { nodes { id } } }'
     const costs = []

@@ -34,7 +34,7 @@ describe('documents for agents', () => {
     }
   })
 
-  it('include a catalogue with a server card for each address of the tools, which agrees with the server and has icons of this origin', async () => {
+  it('include a catalogue with a server card for each address of the tools, which agrees with the server', async () => {
     const { headers, body } = await get(paths.aiCatalog)
     expect(headers.get('content-type')).to.equal('application/ai-catalog+json')
     const { specVersion, entries } = body

@@ -18,7 +18,7 @@ const ice = { slug: 'ice', title: 'Ice', summary: 'Cold.' }
 describe('the tasks of an agent that knows only what each answer says', () => {
   const running = sharedService()
 
-  it('an operator makes, publishes, fills, reports and takes back a course with client 1 of the SDK: one consent, two approvals, 18 calls at most (design 37 and 38)', async () => {
+  it('an operator’s course with client 1 of the SDK takes one consent, two approvals and 18 calls at most (design 37 and 38)', async () => {
     await using service = await startService({ demandsApprovals: true })
     const { url } = service
     const address = new URL(url + pathForChanges(['courses', 'curriculum', 'students']))

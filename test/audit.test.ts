@@ -85,7 +85,7 @@ describe('the audit trail of a running service', () => {
     expect(await newest('consent.refused')).to.include({ ...notesAtSite, ...refused })
   })
 
-  it('records a reused refresh token or code and a revocation in the transaction that ends the grant, and the revocation of an access token once', async () => {
+  it('records reuse and revocation in the transaction that ends the grant, and the revocation of an access token once', async () => {
     const { url } = service()
     const ended = { ...notesAtSite, person_id: 'per_sam' }
     const first = await obtainTokens(url)

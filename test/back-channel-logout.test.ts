@@ -302,7 +302,7 @@ async function received(tokens: readonly string[], count: number) {
   })
 }
 
-/** Adds sessions of a grant. The search finds them before the sessions of sign-ins. */
+/** Adds sessions of a grant. Their ids come before those of sign-ins. */
 async function addSessions(
   kysely: RunningService['kysely'],
   count: number,
