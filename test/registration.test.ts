@@ -149,7 +149,7 @@ describe('registration that is limited or switched off', () => {
     }
   })
 
-  it('refuses disabled loopback hosts (design 7) and platforms, and recommends a metadata document only where documents are admitted', async () => {
+  it('refuses disabled loopback hosts (design 7) and platforms, and recommends metadata documents only where admitted', async () => {
     await using service = await startWith({
       loopbackHosts: ['127.0.0.1', '[::1]'],
       metadataDocuments: { sources: [], openRegistration: false },

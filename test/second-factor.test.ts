@@ -123,7 +123,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [307, 308]
-  it('accepts each recovery code once, however it is written, also in parallel, but none of another person or from before a renewal', async () => {
+  it('accepts each recovery code once, in any spelling, also in parallel, but none of another person or from before a renewal', async () => {
     const { service, url, person, recovery } = account()
     const [first = '', second = '', third = ''] = recovery
     expect(new Set(recovery).size).to.equal(10)
@@ -201,7 +201,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [312, 313]
-  it('keeps the app that was set up first, accepts no secret of another session or without its code, and stores none in the clear', async () => {
+  it('keeps the app set up first, accepts no secret of another session or without its code, and stores none in the clear', async () => {
     const { service, url, form, recovery } = account()
     const person = makePagePerson(url, noor)
     const own = await person.submit(page, {}, `${page}/app`)

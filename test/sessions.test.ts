@@ -37,7 +37,7 @@ describe('pages that need a fresh sign-in', () => {
       .filter((each) => /^gatehouse[.=]/.test(each))
       .map((pair) => `${pair}; path=/`)
 
-  it('ask for the password again after a time, whatever the authorization request says, and reject forms until then; other pages do not [271]', async () => {
+  it('ask for the password again after a time, whatever the request says, and reject forms; other pages do not [271]', async () => {
     const person = makePagePerson(service().url, olivia)
     const page = await person.visit(deletion)
     expect(page.status).to.equal(200)

@@ -33,7 +33,7 @@ forEachDatabase('the languages of a site', (start) => {
     return (await person.visit(request.pathname + request.search)).text
   }
 
-  it('are all those of the service by default, and limit ui_locales, the person, the site and the browser on pages of its apps only', async () => {
+  it('are all those of the service by default, and limit ui_locales, person, site and browser on pages of its apps only', async () => {
     expect(await value('{ site { language languages } }')).to.deep.include({ languages: six })
     expect(languageOf(await signIn({}, 'ja'))).to.equal('ja')
     const chosen = await siteOf({ languages: ['fr', 'de', 'fr'], language: null })
@@ -83,7 +83,7 @@ forEachDatabase('the languages of a site', (start) => {
     expect((await value('{ site { name } }')).name).to.equal('Northlight Academy')
   })
 
-  it('decide the name of the site at consent, in the account and in mail, which has the language of the person, and fall back where a language has lost its texts', async () => {
+  it('decide the name of the site at consent, in the account and in mail to the person, and fall back without texts', async () => {
     const person = makePagePerson(running().url, sam)
     expect(await consentOf(person))
       .to.include('<strong><bdi>Akademie &#60;Nord&#62;</bdi></strong>')

@@ -68,7 +68,7 @@ describe('the identity provider of a site', () => {
   }
 
   // [335, 336]
-  it('creates people with the role of the rule, whose address counts as verified nowhere, and signs in no person of another provider', async () => {
+  it('creates people with the role of the rule and an unverified address, and signs in no person of another provider', async () => {
     const claims = { sub: 'first', email: 'first@acme.example' }
     expect(isSignedIn((await signIn(claims)).page)).to.equal(true)
     const { kysely } = service()

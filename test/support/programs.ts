@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { createServer, Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
@@ -26,8 +26,9 @@ export function findProgram(name: string): string | undefined {
     '/usr/sbin',
     ...globSync('/usr/lib/postgresql/*/bin').sort().reverse(),
   ]
-  const modeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.mode ?? 0
-  return folders.map((folder) => join(folder, name)).find((file) => modeOf(file) & 0o111)
+  // `existsSync` is also false in a folder that may not be read, where `statSync` would throw.
+  const isExecutable = (file: string) => existsSync(file) && (statSync(file).mode & 0o111) !== 0
+  return folders.map((folder) => join(folder, name)).find(isExecutable)
 }
 
 interface ProgramStart {
