@@ -190,7 +190,7 @@ forEachDatabase('the deletion of an account', (start) => {
   it('continues a deletion that failed at any statement', async () => {
     const [database, nowMs] = [databaseOf(service()), service().service.now()]
     await schedule({ personId: 'per_noor', dueAt: nowMs })
-    /** Runs the deletion in a process that ends after this number of statements. Returns the error, if any. */
+    /** Runs the deletion and makes it fail after this number of statements. Returns the error, if any. */
     const deleteWithin = async (statements: number) => {
       let left = statements
       const kysely = database.kysely.withPlugin({

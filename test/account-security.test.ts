@@ -67,7 +67,7 @@ describe(`${page}: the password`, () => {
     expect(await (await person.open('/account/sessions')).text()).to.include('This browser')
   })
 
-  /** Signs Sam in with browsers. Then stores a password hash that is slow to check. */
+  /** Signs Sam in with this many browsers, then stores a password hash that is slow to check. */
   const openSlowly = async (browsers: number) => {
     const { url, kysely } = service()
     const people = Array.from({ length: browsers }, () => makePagePerson(url, sam))

@@ -72,7 +72,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     const wrong = ['colors-own-own-0123456789.css', 'colors-8a1c4a-102030-0123456789.css', 'x']
     for (const file of wrong)
       expect((await fetch(`${running().url}/assets/colors/${file}`)).status, file).to.equal(404)
-    // The page has one stylesheet: that of the service, with the site's colors added.
+    // The page has one stylesheet: the service's, with the site's colors.
     expect(text.match(/<link rel="stylesheet"/g)).to.have.length(1)
     expect(Buffer.byteLength(text + css)).to.be.below(40_000)
     const light = ':root { --accent: #8a1c4a; --accent-over: #681538; --on-accent: #ffffff;'
@@ -113,7 +113,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     }
     const removal = `mutation { deleteFile(id: "${logo().id}") { deletedId } }`
     expect(await refused(removal)).to.equal('CONFLICT')
-    // This host lacks the file of the logo.
+    // The logo's file is missing on this host.
     const folder = join(running().config.dataDir, 'files')
     renameSync(folder, `${folder}-elsewhere`)
     for (const method of ['GET', 'HEAD']) {

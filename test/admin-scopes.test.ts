@@ -143,7 +143,7 @@ describe('the Admin API over HTTP', () => {
   })
 })
 
-/** Arguments from our own site. Each operation gets those that it takes, so that only one of its ids is foreign. */
+/** Arguments that exist at the operator's own site. The test replaces one id at a time with a foreign one. */
 const ownArguments = {
   personId: 'per_noor',
   courseId: 'crs_color',

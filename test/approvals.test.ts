@@ -263,7 +263,7 @@ forEachDatabase('approvals of changes', (start) => {
     const shown = await send()
     expectText(shown.text, change, 'nothing was changed yet')
     expect(shown.path).to.equal(`${page}?client=${client}&change=${change}&done=repeat`)
-    // The other change stays unticked.
+    // The change that was not selected stays unticked.
     expect(shown.text.match(/ checked/g)).to.have.length(2)
     expect((await rowOf(kysely, 'pending_change')).approved_at).to.equal(null)
     expect((await send()).text).to.include('Approved. Tell')
@@ -276,12 +276,12 @@ forEachDatabase('approvals of changes', (start) => {
     const send = async (sending: Partial<Sending> = {}) =>
       await sendFile({ url, token, name: 'fog.pdf', bytes: pdf, ...sending })
     expectAnswer(await send(), 403, linked)
-    // The service does not wait for the rest of a file without an approval.
+    // Without an approval, the service responds before it has read the whole file.
     const halting = new ReadableStream({ start: (controller) => controller.enqueue(pdf) })
     expect((await send({ bytes: halting })).status).to.equal(403)
     expect((await send({ name: 'a\0.pdf' })).status).to.equal(400)
     expectText(await decide('approve'), 'Store a file', 'fog.pdf')
-    // A file that is too large uses up no approval, even if its length is not announced.
+    // A file that is too large uses up no approval, even without a Content-Length.
     const large = new Blob([pdf, new Uint8Array(100_000)]).stream()
     expect((await send({ bytes: large })).status).to.equal(413)
     expect((await send()).status).to.equal(201)

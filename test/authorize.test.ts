@@ -48,7 +48,7 @@ describe('/oauth/authorize', () => {
 
   // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1; Authorization 3]
   it('accepts a redirect_uri of a web application exactly as it is registered [design 19]', async () => {
-    // test/hostile/ has many other spellings, and the ports of a native application.
+    // test/hostile/ tests other spellings, and the ports of native applications.
     const { client_id } = asPortal
     for (const [port, expected] of [
       [':8787', /^303 \/interaction\/[\w-]+\/login$/],
@@ -290,7 +290,7 @@ forEachStorage('/oauth/authorize', (start) => {
   })
 })
 
-/** Signs a person in at ChatGPT, with a request that needs no site. Returns the person's browser. */
+/** Signs a person in to ChatGPT, with a request that needs no site. Returns the person's browser. */
 async function signedIn(url: string, answers: Answers): Promise<HeadlessPerson> {
   const redirect_uri = 'https://chatgpt.com/connector_platform_oauth_redirect'
   const fields = { client_id: 'integration-chatgpt', redirect_uri, scope: 'openid' }

@@ -176,7 +176,7 @@ describe('imported password hashes', () => {
     expect(await verify(theirs, 'the password of somebody else', theirs)).to.equal(true)
   })
 
-  // The time depends only on the hashes that the threads check, so compare these instead of times.
+  // Compare the hashes that the threads check, because only they determine the time.
   it('take the time of the substitute when there is no hash', async () => {
     expect(readPasswordHash(unreadable), 'a thread checks nothing').to.be.a('string')
     for (const own of [theirs, undefined, unreadable]) {

@@ -40,7 +40,7 @@ describe('registration', () => {
       expect(answer.status).to.equal(status)
       expect(answer.headers.get('access-control-allow-origin')).to.equal('*')
     }
-    // test/hostile/registration-cases.ts and registration-replayed.test.ts have further refusals.
+    // test/hostile/registration-cases.ts and registration-replayed.test.ts test more rejected requests.
     const latin = Buffer.from('{"client_name":"\xe9"}', 'latin1')
     const refused = await postJson(service().url + paths.registration, latin)
     expect(refusalOf(refused)).to.equal('400 invalid_client_metadata')

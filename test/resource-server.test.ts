@@ -20,7 +20,7 @@ const good = accessToken({ scopes: ['a', 'b'], audience: origin })
 
 type Find = Tokens['findAccessToken']
 
-/** Creates a verifier whose store records calls and finds the token with `find`, by default the good one. */
+/** Creates a verifier and a store that records its calls. By default, `find` returns the good token. */
 function storage(find: Find = async () => good) {
   const calls: string[] = []
   const finders: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'> = {

@@ -104,7 +104,7 @@ describe('the scopes that a challenge names [design 23]', () => {
     of: Client,
     held: readonly string[],
     needed: readonly string[],
-    /** Scopes, or a part of the remedy. */
+    /** The expected scopes, or a part of the remedy's text. */
     expected: readonly string[] | string,
     oneIsEnough?: boolean,
   ])[] = [

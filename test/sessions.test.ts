@@ -29,7 +29,7 @@ describe('pages that need a fresh sign-in', () => {
     return pathname === '/oauth/authorize' ? Object.fromEntries(searchParams) : undefined
   }
 
-  /** Returns the engine's cookies of a browser, in a form that another browser can keep. */
+  /** Returns the engine's cookies of a browser as Set-Cookie values for another browser. */
   const engineCookies = ({ browser }: ReturnType<typeof makePagePerson>) =>
     browser
       .cookiesFor(new URL(service().url))
@@ -131,7 +131,7 @@ describe('sessions of browsers', () => {
       redirect: 'manual',
       headers: { accept: 'text/html', cookie, ...init.headers },
     })
-  /** Whether these cookies open our pages, and whether they open applications without the password. */
+  /** Whether these cookies open our own pages, and whether they open applications without a password. */
   const lives = async (cookie: string) => {
     const page = await request(pages.account, cookie)
     const authorization = await request(authorizeUrl(service().url), cookie)
@@ -168,7 +168,7 @@ describe('sessions of browsers', () => {
 
   it('get a new id at each sign-in, so a planted cookie is never signed in [264]', async () => {
     const [person, attacker] = [makeHeadlessPerson(sam), makeHeadlessPerson(sam)]
-    // A sign-out request creates a session without a person.
+    // A sign-out request creates an anonymous session.
     await attacker.open(at(paths.endSession))
     const planted = cookiesOf(attacker)
     expect(planted).to.include('gatehouse=')

@@ -9,7 +9,7 @@ import { askMember, memberToken } from './support/member-api.ts'
 import { eventually } from './support/programs.ts'
 import { basic, get, postForm, refusalOf, send } from './support/wire.ts'
 
-/** Uses up the failures that the address is allowed, as a stranger behind the same proxy can. */
+/** Uses up the failure limit of the IP address, as any client behind the same proxy can. */
 async function useUpFailures(url: string) {
   const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: portal.clientId }
   await postForm(url + paths.token, { ...form, client_secret: 'guessed' })

@@ -29,7 +29,7 @@ const PROVIDER = 'urn:gatehouse:identity-provider'
 const CALLBACK = '/sign-in/callback/campus'
 const codeIf = (isMet: boolean) => (isMet ? 'a code' : 'a page')
 
-/** Completes the sign-in page at this URL, and returns where it leads. */
+/** Completes the sign-in page at `login`. Returns the URL of the redirect. */
 type SignIn = (person: HeadlessPerson, login: URL) => Promise<URL>
 const next = (from: URL, { headers }: Response) => new URL(headers.get('location') ?? 'none:', from)
 const essential = (value: string) => ({
@@ -93,7 +93,7 @@ describe('the parameters of a request about the sign-in', () => {
       const signIn = await start()
       const person = makeHeadlessPerson(sam)
       const other = acr === MFA_ACR ? PROVIDER : MFA_ACR
-      /** Returns what a request leads to: a code, an error, or the sign-in page. */
+      /** Returns the outcome of a request: a code, an error, or the sign-in page. */
       const outcome = async (fields: Fields) => {
         const target = next(new URL(url), await person.open(authorizeUrl(url, fields)))
         if (target.searchParams.has('code')) return 'a code'

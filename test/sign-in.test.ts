@@ -168,7 +168,7 @@ const hash = async () => 'unused'
 
 type Ports = Parameters<typeof makeSignIn>[0]
 
-/** Creates the sign-in of a store with one account. By default, a password matches a hash that is the same text. */
+/** Creates a sign-in whose store has one account. By default, a password matches an identical hash. */
 function signInTo(account: () => typeof right | undefined, ports: Partial<Ports> = {}) {
   const policy = policyWith({ signIn: { ...strict, failuresPerAddressMax: 1000 } })(configured)
   return makeSignIn({
@@ -237,7 +237,7 @@ describe('sign-in: the capacity for passwords', () => {
   })
 
   it('never holds up the event loop', async function () {
-    // A busy machine can delay the event loop, too, but hashes in the loop would delay it at every attempt.
+    // Retry, because a busy machine can also delay the event loop. Hashing in the loop always would.
     this.retries(2)
     const signIn = { failuresPerAccountAndAddressMax: 1000 }
     await using service = await startWith({ signIn }, { realHashes: true })

@@ -163,7 +163,7 @@ forEachDatabase('the languages of a site', (start) => {
     for (const unknown of ['xx', 'de&language=fr'])
       expect((await operator.visit(`${base}?language=${unknown}`)).status).to.equal(404)
     const wrong = await operator.send(all, languages, { language: 'fr', languages: ['de'] })
-    // The administration follows the language of the site, too.
+    // The administration pages also use the site's language.
     expect(wrong.text).to.include('Die Sprachen müssen die Standardsprache enthalten.')
     expect(wrong.text).to.include('value="Northlight"')
   })

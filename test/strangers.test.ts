@@ -89,7 +89,7 @@ describe('data of strangers in the stores', () => {
     return { path: pathname + search }
   }
 
-  /** Sends a request. Expects the stored state to grow by between a quarter of a row's maximum and the maximum. */
+  /** Sends a request. Expects the stored bytes to grow by 25 % to 100 % of the maximum in the table. */
   async function measure(where: string, limit: Limit, status: number, request: WireRequest) {
     const max = table.find((each) => each.where.includes(where))?.[limit] ?? 0
     const before = await countBytes(service())
@@ -124,7 +124,7 @@ describe('data of strangers in the stores', () => {
       const count = Math.min(Math.floor((1023 - make('').length) / perCharacter), 682)
       return make('\u0001'.repeat(count))
     }
-    // A form need not escape control characters.
+    // A form body may contain control characters unescaped.
     const query = authorizeUrl(service().url, { state: undefined }).search.slice(1)
     const body = ofLength((state) => `${query}&state=${state}`, 1)
     const request = ofLength((state) => asking({ state }).path, 3)

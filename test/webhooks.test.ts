@@ -49,7 +49,7 @@ function expectValid(type: string, event: object): void {
   expect(ajv.validate(payload, event), `${type}: ${ajv.errorsText()}`).to.equal(true)
 }
 
-/** How the receiver responds at each host; with 204 by default. */
+/** The receiver's response for each host. The default is 204. */
 const answers = new Map<string, RequestListener>()
 const received: Message[] = []
 const at = (host: string) => received.filter((message) => message.host === host)
@@ -71,7 +71,7 @@ it('the table of event types has a schema for each type that its example satisfi
 })
 
 forEachDatabase('webhooks', (start) => {
-  /** Lets requests to this machine through the guard, except those to claude.ai. */
+  /** Allows private addresses for every host except claude.ai. */
   const admits = (url: string) => !url.includes('claude.ai')
   const receiver = shared(async () => await startHttpsHost(receive, { admits }))
   const clock = { aheadMs: 0 }

@@ -22,7 +22,7 @@ function listening() {
 
 const setting = { name: 'twice', value: '1', updated_at: 1 }
 
-/** Our own mistakes and refusals, which are not failures of the store. */
+/** Errors of our own code, which must not count as failures of the store. */
 const mistakes: Record<string, (database: Database) => Promise<unknown>> = {
   'an invalid statement': ({ kysely }) => sql`selec 1`.execute(kysely),
   'an unknown column': ({ kysely }) => sql`select nothing from setting`.execute(kysely),

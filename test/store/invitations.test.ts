@@ -28,7 +28,7 @@ withEveryDatabase('invitations', (open, newPlace) => {
     await using database = await open()
     await importRecords(database, records)
     const asked = []
-    // Compiled statements are recorded only when they are compiled, here by the first invitation.
+    // Compiled statements are recorded only at compilation, so the first invitation is not compared.
     for (const name of ['first', 'june', 'unknown']) {
       const statements: CompiledQuery[] = []
       const invited = { email: `${name}@home.example`, roles: ['student' as const] }

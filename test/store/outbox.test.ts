@@ -29,7 +29,7 @@ const MESSAGES = 60
 const enqueue = async ({ kysely }: Pick<Database, 'kysely'>, message: object = {}) =>
   await storeMessage(kysely, { kind: 'mail', payload: {}, nowMs: Date.now(), ...message })
 
-/** Sends the messages of a database until it is disposed of. */
+/** Sends the queued messages of a database until the result is disposed of. */
 function startSending(database: Database, send: MessageHandler['send'], now = Date.now) {
   const ports = { database, now, logger, sweeps: undefined, lookMs: 50, noteAttempt: () => {} }
   return startBackgroundTasks([outboxTask({ mail: { send, gaveUp: () => {} } }, ports)], { logger })

@@ -116,7 +116,7 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
     })
 
     it('finds exactly one first of fifty parallel uses in two processes', async () => {
-      // The other processes use the real time, which the clock of the databases is years ahead of.
+      // The other processes use the real time. The test's clock for databases is years ahead.
       await adapterFor('AuthorizationCode').upsert('id-1', { jti: 'id-1' }, 3600)
       const task = { task: 'consume', place: backend().place, id: 'id-1', times: 25 } as const
       const outcomes = await race(task, task)

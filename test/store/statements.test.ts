@@ -12,7 +12,7 @@ import { eventually } from '../support/programs.ts'
 import { rejection } from '../support/rejection.ts'
 import { sharedProgram } from '../support/skipped.ts'
 
-/** Adds compiled statements that read and write settings to a database. */
+/** Extends a database with compiled statements for settings. */
 const withSettings = (database: Database) => ({ ...database, ...settings(database) })
 
 withEveryDatabase('A compiled statement', (open) => {
@@ -170,7 +170,7 @@ describe('Statements on PostgreSQL', () => {
       await settings({ kysely: transaction }).write({ name: 'a', value: 'inside' })
       for (let i = 0; i < 8; i += 1) waiting.push(database.write({ name: 'a', value: `${i}` }))
       await database.write({ name: 'b', value: '1' })
-      // Query outside of the transaction. In it, PostgreSQL would repeat the connections that its first query listed.
+      // Query outside the transaction. Inside it, PostgreSQL would repeat the result of the first query.
       const expectTwo = async () => expect(await connectionsOf(database, 'Lock')).to.equal(2)
       await eventually(20_000, expectTwo)
     })
