@@ -11,7 +11,7 @@ import {
   rowsBelow,
 } from './interop/libraries-document.ts'
 import { libraries, pages } from './interop/library-table.ts'
-import { products } from './interop/product-table.ts'
+import { products } from './interop/products.ts'
 import { anchorOf } from './support/markdown.ts'
 
 const root = join(import.meta.dirname, '..')

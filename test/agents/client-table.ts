@@ -9,8 +9,7 @@ import { driveMcpRemote, driveMcpRemoteWithScopes } from './drivers/mcp-remote.t
 import * as libraries from './drivers/node-libraries.ts'
 import { driveSdk1, driveSdk2 } from './drivers/typescript-sdk.ts'
 import { driveUseMcp } from './drivers/use-mcp.ts'
-import type { Drive } from './driving.ts'
-import { type WayName, ways } from './ways.ts'
+import { type Drive, type WayName, ways } from './driving.ts'
 
 export type Known = Readonly<Record<'reason' | 'sentence', string>>
 

@@ -26,7 +26,7 @@ export type Desk = ReturnType<typeof openDesk>
 /** Opens the home directory and browser of one client for one user. When `late` aborts, all programs of the desk end. */
 export function openDesk(visit: (address: string) => Promise<string>, late: AbortSignal) {
   const home = temporaryFolder()
-  const opener = writeOpeners(home)
+  const list = writeOpeners(home)
   const opened: string[] = []
   const notes: string[] = []
   const children = new Set<ChildProcess>()
@@ -41,7 +41,7 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
     XDG_DATA_HOME: join(home, '.local/share'),
     XDG_CACHE_HOME: join(home, '.cache'),
     XDG_STATE_HOME: join(home, '.local/state'),
-    BROWSER: opener.program,
+    BROWSER: join(home, 'bin/xdg-open'),
     LANG: 'C.UTF-8',
     NO_COLOR: '1',
     PYTHONDONTWRITEBYTECODE: '1',
@@ -50,7 +50,7 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
     opened.push(address)
     notes.push(`\nin the browser: ${await visit(address).catch(String)}\n`)
   }
-  const stopWatching = watch(opener.list, open)
+  const stopWatching = watch(list, open)
 
   const run = async ({ command, environment: own = {}, reply }: Running) => {
     signal.throwIfAborted()
@@ -112,15 +112,15 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
   }
 }
 
-/** Writes stand-ins for the commands that open a browser. They only append the URL to a list. */
-function writeOpeners(home: string): { program: string; list: string } {
+/** Writes stand-ins for the commands that open a browser. They only append the URL to a list, whose file is returned. */
+function writeOpeners(home: string): string {
   const list = join(home, 'opened')
   const folder = join(home, 'bin')
   mkdirSync(folder)
   writeFileSync(list, '')
   const script = `#!/bin/sh\nprintf '%s\\n' "$1" >> '${list}'\n`
   for (const name of openers) writeFileSync(join(folder, name), script, { mode: 0o755 })
-  return { program: join(folder, 'xdg-open'), list }
+  return list
 }
 
 function watch(list: string, open: (address: string) => Promise<void>): () => Promise<void> {

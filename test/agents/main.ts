@@ -5,9 +5,9 @@ import { parseArgs } from 'node:util'
 import { inParallel, makeReport, notRun, openRunBrowser } from '../support/driven.ts'
 import { startProcess } from '../support/process.ts'
 import { agents } from './client-table.ts'
+import { wayNames } from './driving.ts'
 import { relayCompiler, runRelayCompiler } from './graphql-clients.ts'
 import { runAgent } from './run-agent.ts'
-import { wayNames } from './ways.ts'
 
 const RUN_TIMEOUT_MS = 8 * 60_000
 const ALL_TIMEOUT_MS = 40 * 60_000
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
       ? options.all || position % GROUPS === today % GROUPS
       : `${name} ${module}`.includes(options.only),
   )
-  const title = ({ name, version }: { name: string; version: string }, way: string) =>
+  const title = ({ name, version }: Record<'name' | 'version', string>, way: string) =>
     `${`${name} ${version}`.padEnd(38)} ${way.padEnd(9)}`
   if (!browser) {
     for (const agent of chosen)

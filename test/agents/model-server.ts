@@ -1,7 +1,7 @@
-import { createServer, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-import { listen } from '../support/listen.ts'
+import { serve } from '../support/serve.ts'
 
 type Json = Record<string, unknown>
 
@@ -22,9 +22,9 @@ const advice = /let the person connect to a URL such as \S+ that names them/
 /** Starts a stub of a model. It calls the chosen tool, and repeats the result and the advice. Supports four protocols. */
 export async function startModelServer() {
   let next = { tool: '', values: {} as Json }
-  const server = createServer(async (request, response) => {
+  const served = await serve(async (request, response) => {
     const protocol = protocols.find(({ path }) => path.test(request.url ?? ''))
-    if (request.method !== 'POST' || !protocol) return response.writeHead(404).end()
+    if (request.method !== 'POST' || !protocol) return void response.writeHead(404).end()
     try {
       const read = await text(request)
       const asked = JSON.parse(read) as Json
@@ -33,13 +33,13 @@ export async function startModelServer() {
       const says = [answer ?? 'There is no such tool.', ...(advice.exec(read) ?? [])].join('\n')
       const events =
         tool && answer === undefined ? protocol.call(tool, next.values) : protocol.say(says)
-      return sendEvents(response, events)
+      sendEvents(response, events)
     } catch {
-      return response.destroy()
+      response.destroy()
     }
   })
   return {
-    ...(await listen(server)),
+    ...served,
     /** Chooses the tool that the model calls from now on. */
     choose(tool: string, values: Json) {
       next = { tool, values }

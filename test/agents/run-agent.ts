@@ -10,10 +10,9 @@ import { install } from '../support/install.ts'
 import { makePagePerson, textOf } from '../support/page-person.ts'
 import type { Agent, Known } from './client-table.ts'
 import { type Desk, openDesk } from './desk.ts'
-import type { Driving } from './driving.ts'
+import { type Driving, type Way, type WayName, wayNames, ways } from './driving.ts'
 import { startModelServer } from './model-server.ts'
 import { approve, authorize } from './person.ts'
-import { type Way, type WayName, wayNames, ways } from './ways.ts'
 
 const CLIENT_TIMEOUT_MS = 120_000
 const READ_EVERY_MS = 100
@@ -34,10 +33,8 @@ export async function* runAgent(
     if (!installed || run.over.aborted) yield { way, outcome: notRun(RUN_OVER) }
     else if (installed.kind === 'missing') yield { way, outcome: notRun(installed.why) }
     else {
-      yield {
-        way,
-        outcome: await attempt(run.over, () => goOneWay(agent, ways[way], installed.folder, run)),
-      }
+      const goOn = () => goOneWay(agent, ways[way], installed.folder, run)
+      yield { way, outcome: await attempt(run.over, goOn) }
     }
   }
 }
@@ -47,13 +44,10 @@ async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promi
   const known = agent.known?.[way.name]
   const signal = AbortSignal.any([run.over, AbortSignal.timeout(CLIENT_TIMEOUT_MS)])
   await using model = await startModelServer()
-  await using desk = openDesk(
-    async (address) =>
-      isApproval(address)
-        ? await approve({ browser, address, person: way.person })
-        : await authorize({ browser, serviceUrl, address, person: way.person }),
-    signal,
-  )
+  await using desk = openDesk(async (address) => {
+    const asked = { browser, serviceUrl, address, person: way.person }
+    return await (isApproval(address) ? approve(asked) : authorize(asked))
+  }, signal)
   let problem: string | undefined
   try {
     const clientId = way.name === 'member' ? await makeApplication(serviceUrl, agent) : undefined

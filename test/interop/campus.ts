@@ -24,12 +24,11 @@ export async function makeClients<Program extends Registered>(
     chosen.map(async (library) => {
       const port = String(await freePort())
       const origin = `http://127.0.0.1:${port}`
+      const secret = randomBytes(32).toString('base64url')
       const settings: Settings = {
         ISSUER: issuer,
         CLIENT_ID: `interop-${library.name.replace(/\W+/g, '-').toLowerCase()}`,
-        ...(library.authentication !== 'none' && {
-          CLIENT_SECRET: randomBytes(32).toString('base64url'),
-        }),
+        ...(library.authentication !== 'none' && { CLIENT_SECRET: secret }),
         APP_URL: origin,
         REDIRECT_URI: origin + (library.callbackPath ?? '/callback'),
         SIGNED_OUT_URI: `${origin}/`,
@@ -44,25 +43,22 @@ export async function makeClients<Program extends Registered>(
 export function campusWith(clients: readonly Client<Registered>[]): string {
   const folder = temporaryFolder()
   cpSync(configFolder, folder, { recursive: true })
-  const lines = clients.map((client) => `${JSON.stringify(applicationOf(client))}\n`)
-  appendFileSync(join(folder, 'demo/8-applications.ndjson'), lines.join(''))
-  return folder
-}
-
-function applicationOf({ library, settings }: Client<Registered>) {
-  return {
+  const applications = clients.map(({ library: { name, authentication }, settings }) => ({
     type: 'application',
     clientId: settings.CLIENT_ID,
     kind: 'site',
     site: 'sit_northlight',
-    name: library.name,
-    authMethod: library.authentication === 'none' ? 'none' : 'client_secret_post',
+    name,
+    authMethod: authentication === 'none' ? 'none' : 'client_secret_post',
     applicationType: 'web',
     redirectUris: [settings.REDIRECT_URI],
     postLogoutRedirectUris: [settings.SIGNED_OUT_URI],
     scopes: ['account:read'],
-    ...(settings.CLIENT_SECRET !== undefined && { secret: settings.CLIENT_SECRET }),
+    secret: settings.CLIENT_SECRET,
     createdBy: 'per_olivia',
     createdAt: '1 day ago',
-  }
+  }))
+  const lines = applications.map((application) => `${JSON.stringify(application)}\n`)
+  appendFileSync(join(folder, 'demo/8-applications.ndjson'), lines.join(''))
+  return folder
 }

@@ -3,7 +3,7 @@ import { extname, join } from 'node:path'
 
 import { anchorOf, renderTable, renewTables, type Tables } from '../support/markdown.ts'
 import { type Library, libraries, pages } from './library-table.ts'
-import { productRows } from './product-table.ts'
+import { productRows } from './products.ts'
 
 const root = join(import.meta.dirname, '../..')
 

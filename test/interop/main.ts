@@ -11,7 +11,7 @@ import { startProcess } from '../support/process.ts'
 import { serve } from '../support/serve.ts'
 import { campusWith, makeClients } from './campus.ts'
 import { libraries } from './library-table.ts'
-import { products } from './product-table.ts'
+import { products } from './products.ts'
 import { startRecorder } from './recorder.ts'
 import { runLibrary } from './run-library.ts'
 import { runProduct } from './run-product.ts'
@@ -31,12 +31,12 @@ const { values: options } = parseArgs({
 const { print, finish } = makeReport(options.verbose)
 
 async function main(): Promise<void> {
-  const isChosen = ({ name, family = 'product' }: { name: string; family?: string }) =>
+  const isChosen = ({ name, family }: Record<'name' | 'family', string>) =>
     options.only.some((word) => `${family} ${name}`.includes(word))
   const chosen = libraries.filter(
     (library) => (options.all || !library.onlyWithAll) && isChosen(library),
   )
-  const title = ({ name, version, family }: { name: string; version: string; family: string }) =>
+  const title = ({ name, version, family }: Record<'name' | 'version' | 'family', string>) =>
     `${family.padEnd(8)} ${`${name}, ${version}`.padEnd(34)}`
   await using opened = new AsyncDisposableStack()
   const browser = await openRunBrowser(opened)
@@ -60,12 +60,8 @@ async function main(): Promise<void> {
   })
   const arrival = opened.use(await serve((_request, response) => response.end('arrived'))).url
   // Run the products one at a time, because some need half a gigabyte of memory.
-  for (const client of brought) {
-    print(
-      title({ ...client.library, family: 'product' }),
-      await runProduct(client, { ...run, arrival }),
-    )
-  }
+  for (const client of brought)
+    print(title(client.library), await runProduct(client, { ...run, arrival }))
 }
 
 await main()

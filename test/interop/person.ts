@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
+import { expect } from 'chai'
 import type { Browser, Page } from 'playwright-core'
 
 import type { Answers } from '../../tools/token/headless-person.ts'
@@ -30,12 +31,6 @@ interface Arrival {
   readonly pages: readonly string[]
   /** Whether the page may show the new state. Single-page applications show their old text for a moment. */
   readonly isNew: () => boolean
-}
-
-interface Reading {
-  readonly text: string
-  readonly waitMs: number
-  readonly isAnswered: () => boolean
 }
 
 /** Opens a browser context and simulates a person who uses an application. Fills in the service's pages. */
@@ -74,24 +69,19 @@ export async function makeApplicationUser(sitting: Sitting) {
         if (atService() || !isNew() || answered.length < pages.length) return false
         return (await textOf(page)).includes(text)
       })
+      const seen = answered.join(', ')
       if (!hasArrived) {
-        throw new Error(
-          `“${text}” is not new at ${page.url().slice(0, 300)} after ${answered.join(', ') || 'no page'}: ${await textOf(page)}`,
-        )
+        const at = `${page.url().slice(0, 300)} after ${seen || 'no page'}`
+        throw new Error(`“${text}” is not new at ${at}: ${await textOf(page)}`)
       }
-      if (answered.join() !== pages.join()) {
-        throw new Error(
-          `pages of the ${step}: ${answered.join(', ')} instead of ${pages.join(', ')}`,
-        )
-      }
+      expect(seen, `pages of the ${step}`).to.equal(pages.join(', '))
     },
-    /** Takes a step until `isAnswered`, waits up to `waitMs` for a text, and returns the text of the page. */
-    async read(step: Step, { text, waitMs, isAnswered }: Reading): Promise<string> {
-      await take(step, async () => isAnswered())
-      const readUntilMs = performance.now() + waitMs
-      while (!(await textOf(page)).includes(text) && performance.now() < readUntilMs) {
+    /** Takes a step until `isNew`, waits up to `waitMs` for the text, and returns the text of the page. */
+    async read(step: Step, { text, isNew }: Omit<Arrival, 'pages'>, waitMs: number) {
+      await take(step, async () => isNew())
+      const untilMs = performance.now() + waitMs
+      while (!(await textOf(page)).includes(text) && performance.now() < untilMs)
         await delay(LOOK_EVERY_MS)
-      }
       return await textOf(page)
     },
     [Symbol.asyncDispose]: async () => await context.close(),
@@ -108,9 +98,8 @@ async function agree(page: Page): Promise<void> {
 /** Presses the button of a step in a single-page application, or opens its address. */
 async function begin(page: Page, appUrl: string, step: Step): Promise<void> {
   const button = `button#${step}`
-  if (page.url().startsWith(appUrl) && (await isVisible(page, button))) {
+  if (page.url().startsWith(appUrl) && (await isVisible(page, button)))
     return await page.click(button)
-  }
   // A script may redirect before the page has loaded.
   await page.goto(`${appUrl}/${step}`).catch((error: unknown) => {
     if (page.url() === 'about:blank') throw error

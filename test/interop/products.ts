@@ -6,11 +6,14 @@ import { promisify } from 'node:util'
 import { decodeJwt } from 'jose'
 import type { Page } from 'playwright-core'
 
+import type { Package } from '../support/install.ts'
+import { anchorOf } from '../support/markdown.ts'
 import { temporaryFolder } from '../support/programs.ts'
+import type { Library } from './library-table.ts'
 import { type Settings as ClientSettings, startCommand } from './program.ts'
 
 /** The environment of an example, and where the product sends the browser at the end. */
-export type Settings = ClientSettings & { readonly ARRIVAL: string }
+type Settings = ClientSettings & { readonly ARRIVAL: string }
 
 /** A running product, and how a person signs in to it through the service. */
 export interface StartedProduct extends AsyncDisposable {
@@ -34,7 +37,7 @@ function fill(example: string, settings: Settings): string {
 }
 
 /** Starts Keycloak. It uses PKCE at the service, and has a client that does not. */
-export async function keycloak(settings: Settings, folder: string): Promise<StartedProduct> {
+async function keycloak(settings: Settings, folder: string): Promise<StartedProduct> {
   const home = join(folder, 'program')
   rmSync(join(home, 'data'), { recursive: true, force: true })
   mkdirSync(join(home, 'data/import'), { recursive: true })
@@ -64,7 +67,7 @@ export async function keycloak(settings: Settings, folder: string): Promise<Star
 }
 
 /** Starts Dex. It uses PKCE at the service, and has a client that does not. */
-export async function dex(settings: Settings): Promise<StartedProduct> {
+async function dex(settings: Settings): Promise<StartedProduct> {
   const file = join(temporaryFolder(), 'dex.yaml')
   writeFileSync(file, fill('dex.yaml', settings))
   const { APP_URL: url } = settings
@@ -94,7 +97,7 @@ function broker({ ARRIVAL }: Settings, url: string, more: Readonly<Record<string
 }
 
 /** Starts Synapse, a chat server, which derives user names from e-mail addresses in this configuration. */
-export async function synapse(settings: Settings, folder: string): Promise<StartedProduct> {
+async function synapse(settings: Settings, folder: string): Promise<StartedProduct> {
   const place = temporaryFolder()
   const [own, provider] = [join(place, 'homeserver.yaml'), join(place, 'provider.yaml')]
   // Verification is off only because this issuer is not https.
@@ -137,7 +140,7 @@ export async function synapse(settings: Settings, folder: string): Promise<Start
 }
 
 /** Starts kubelogin, which signs a person in and prints a credential for kubectl. */
-export async function kubelogin(settings: Settings): Promise<StartedProduct> {
+async function kubelogin(settings: Settings): Promise<StartedProduct> {
   const program = await startCommand(
     [
       ...['kubelogin', 'get-token', '--skip-open-browser', '--token-cache-storage=none'],
@@ -161,3 +164,45 @@ export async function kubelogin(settings: Settings): Promise<StartedProduct> {
     },
   }
 }
+
+/** A product that `npm run test:interop -- --all` signs a person in to. */
+export interface Product extends Pick<Library, 'name' | 'version' | 'authentication'> {
+  readonly family: 'product'
+  readonly callbackPath: string
+  /** A package, or a program on PATH. */
+  readonly package: Package | { readonly registry: 'program'; readonly program: string }
+  readonly setting: string
+  start(settings: Settings, folder: string): Promise<StartedProduct>
+}
+
+const usual = { family: 'product', authentication: 'client_secret_post' } as const
+
+export const products: readonly Product[] = [
+  {
+    ...{ ...usual, name: 'Keycloak', version: '26.7.0', start: keycloak },
+    callbackPath: '/realms/school/broker/gatehouse/endpoint',
+    setting: 'enable PKCE: see [below](#keycloak)',
+    package: { registry: 'maven', name: 'org.keycloak:keycloak-quarkus-dist', version: '26.7.0' },
+  },
+  {
+    ...{ ...usual, name: 'Dex', version: '2.45', start: dex },
+    ...{ callbackPath: '/callback', package: { registry: 'program', program: 'dex' } },
+    setting: 'see [below](#dex)',
+  },
+  {
+    ...{ ...usual, name: 'Matrix Synapse', version: '1.163.2', start: synapse },
+    callbackPath: '/_synapse/client/oidc/callback',
+    setting: 'see [below](#matrix-synapse)',
+    package: { registry: 'pypi', name: 'matrix-synapse[oidc]', version: '1.163.2' },
+  },
+  {
+    ...{ ...usual, name: 'kubelogin', version: '1.36.0', start: kubelogin },
+    ...{ callbackPath: '/', package: { registry: 'program', program: 'kubelogin' } },
+    setting: 'It opens the browser every ten minutes, because its credential is the id_token',
+  },
+]
+
+/** Rows of docs/libraries/products.md: name, version, note, and how it was tested. */
+export const productRows = products.map(({ name, version, setting }) => [
+  ...[`[${name}](#${anchorOf(name)})`, version, setting, 'automatically'],
+])

@@ -36,13 +36,10 @@ export async function startRecorder() {
   const notes = new Notes()
   const server = createServer(async (incoming, outgoing) => {
     try {
-      const exchange: Exchange = {
-        method: incoming.method ?? 'GET',
-        url: new URL(incoming.url ?? '/', service),
-        headers: incoming.headers,
-        body: await buffer(incoming),
-      }
-      await passOn(exchange, outgoing, notes)
+      const { method = 'GET', headers } = incoming
+      const url = new URL(incoming.url ?? '/', service)
+      const body = await buffer(incoming)
+      await passOn({ method, url, headers, body }, outgoing, notes)
     } catch {
       outgoing.destroy()
     }
@@ -66,9 +63,8 @@ const ownHeaders = [
 async function passOn(exchange: Exchange, outgoing: ServerResponse, notes: Notes): Promise<void> {
   const { method, url, headers, body } = exchange
   const forwarded = new Headers()
-  for (const [name, value] of Object.entries(headers)) {
+  for (const [name, value] of Object.entries(headers))
     if (![...ownHeaders, 'host', 'expect'].includes(name)) forwarded.set(name, String(value))
-  }
   forwarded.set('accept-encoding', 'identity')
   const response = await fetch(url, {
     method,
@@ -77,9 +73,8 @@ async function passOn(exchange: Exchange, outgoing: ServerResponse, notes: Notes
     ...(method !== 'GET' && method !== 'HEAD' && { body }),
   })
   const answer = notes.take(exchange, response.status, Buffer.from(await response.arrayBuffer()))
-  for (const [name, value] of response.headers) {
+  for (const [name, value] of response.headers)
     if (!ownHeaders.includes(name)) outgoing.appendHeader(name, value)
-  }
   outgoing.writeHead(response.status)
   outgoing.end(answer)
 }

@@ -87,11 +87,9 @@ async function walk(client: Client, run: Run, complaints: string[]): Promise<voi
 
   recorder.forge(settings.CLIENT_ID)
   const isFooled = library.idToken === 'none'
-  const shown = await user.read('login', {
-    text: NAME_SHOWN,
-    waitMs: isFooled ? FOOLED_TIMEOUT_MS : SETTLE_MS,
-    isAnswered: () => wire.forged > 0,
-  })
+  const waitMs = isFooled ? FOOLED_TIMEOUT_MS : SETTLE_MS
+  const isNew = () => wire.forged > 0
+  const shown = await user.read('login', { text: NAME_SHOWN, isNew }, waitMs)
   if (wire.forged === 0) throw new Error(`no forged id_token was sent, and the page says: ${shown}`)
   expect(shown.includes(NAME_SHOWN), 'a forged id_token signs a person in').to.equal(isFooled)
 }

@@ -5,8 +5,7 @@ import { sam } from '../support/gatehouse.ts'
 import { cacheFolder, type Installed, install } from '../support/install.ts'
 import { findProgram } from '../support/programs.ts'
 import type { Client } from './campus.ts'
-import type { Product } from './product-table.ts'
-import type { StartedProduct } from './products.ts'
+import type { Product, StartedProduct } from './products.ts'
 import type { Run } from './run-library.ts'
 
 const SIGN_IN_TIMEOUT_MS = 60_000
@@ -53,10 +52,8 @@ async function installProduct(
   { package: wanted, version }: Product,
   over: AbortSignal,
 ): Promise<Installed> {
-  if (wanted.registry === 'program') {
-    return findProgram(wanted.program) === undefined
-      ? { kind: 'missing', why: `${wanted.program} ${version} is not on PATH` }
-      : { kind: 'installed', folder: cacheFolder }
-  }
-  return await install(wanted, over)
+  if (wanted.registry !== 'program') return await install(wanted, over)
+  return findProgram(wanted.program) === undefined
+    ? { kind: 'missing', why: `${wanted.program} ${version} is not on PATH` }
+    : { kind: 'installed', folder: cacheFolder }
 }

@@ -144,8 +144,6 @@ export type Tokens = Readonly<Record<'access_token' | 'refresh_token' | 'scope',
   readonly id_token?: string
 }
 
-export type ObtainedTokens = Awaited<ReturnType<typeof obtainTokens>>
-
 export async function obtainTokens(...wanted: Parameters<typeof obtainCode>) {
   const obtained = await obtainCode(...wanted)
   const answer = tokensOf(await redeem(wanted[0], obtained))

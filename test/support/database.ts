@@ -60,6 +60,11 @@ export async function openAt(place: Place, options?: DatabaseOptions): Promise<D
   }
 }
 
+/** Opens the embedded database of a service. */
+export async function openEmbedded(dataDir: string, options = patiently): Promise<Database> {
+  return await openDatabase({ kind: 'sqlite', file: join(dataDir, 'gatehouse.db') }, options)
+}
+
 export async function sqlitePlace(): Promise<Place> {
   const folder = temporaryFolder()
   return {

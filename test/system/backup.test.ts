@@ -4,6 +4,7 @@ import {
   appendFileSync,
   cpSync,
   existsSync,
+  globSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -17,13 +18,7 @@ import { dirname, join } from 'node:path'
 
 import { readManifest } from '../../src/ops/backup/manifest.ts'
 import { placeParts } from '../../src/ops/backup/restore.ts'
-import {
-  type ObtainedTokens,
-  obtainTokens,
-  openAuthorization,
-  refresh,
-  userinfo,
-} from '../support/client.ts'
+import { obtainTokens, openAuthorization, refresh, userinfo } from '../support/client.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import {
   dataFolderWithDemo,
@@ -35,6 +30,7 @@ import {
   type Variables,
 } from '../support/process.ts'
 import { eventually, freePort, temporaryFolder } from '../support/programs.ts'
+import { shared } from '../support/shared.ts'
 import { sharedProgram } from '../support/skipped.ts'
 import { postgresWithDemo, SECRET } from '../support/storages.ts'
 import { startTraffic } from '../support/traffic.ts'
@@ -74,19 +70,15 @@ describe('a backup of the embedded database', () => {
   })
 
   describe('is refused', () => {
-    let folder: string
+    const folder = newCopy()
     const target = () => ({ DATA_DIR: newData(), SECRET })
     before(async () => {
       const variables = { DATA_DIR: await dataFolderWithDemo(), SECRET }
       await startOnce(variables)
-      folder = newCopy()
       await run(['backup', folder], variables)
     })
 
-    const filePart = () => {
-      const paths = readdirSync(join(folder, 'files'), { recursive: true })
-      return `files/${paths.find((path) => String(path).includes('/'))}`
-    }
+    const filePart = () => join('files', globSync('*/*', { cwd: join(folder, 'files') })[0] ?? '')
     const moveAway = (copy: string, part: string) => {
       const elsewhere = join(copy, '..', 'elsewhere')
       renameSync(join(copy, part), elsewhere)
@@ -111,7 +103,7 @@ describe('a backup of the embedded database', () => {
     const outside = { path: '../secret', bytes: 1, sha256: '0'.repeat(64) }
     const goOutside = (copy: string) => changeManifest(copy, () => ({ parts: [outside] }))
     const missing = /files\/.* is missing or/
-    const damages: readonly (readonly [string, (copy: string) => void, RegExp])[] = [
+    for (const [what, damage, complaint] of [
       ['one bit of the database differs', flipBit, /database\.sqlite has changed/],
       ['an uploaded file is longer', append, /files\/.* has \d+ bytes instead of \d+/],
       ['a part is missing', (copy) => rmSync(join(copy, filePart())), missing],
@@ -121,8 +113,7 @@ describe('a backup of the embedded database', () => {
       ['the database is none', replace, /file is not a database\n.*(is damaged|was not restored)/],
       ['it has no manifest', noManifest, /is not a complete backup/],
       ['a part of the manifest is outside the folder', goOutside, /cannot be used \(parts/],
-    ]
-    for (const [what, damage, complaint] of damages) {
+    ] satisfies [string, (copy: string) => void, RegExp][]) {
       // [threat 34]
       it(`by verify and by restore when ${what}`, async () => {
         const copy = copyOf(folder)
@@ -202,7 +193,7 @@ describe('a backup of PostgreSQL', () => {
   const postgres = sharedProgram('postgres')
   const storage = async () => ({
     ...(await postgresWithDemo(postgres())),
-    ...{ SECRET, DATA_DIR: temporaryFolder() },
+    DATA_DIR: temporaryFolder(),
   })
   const emptyLike = async (from: Variables) => ({
     ...from,
@@ -275,31 +266,28 @@ describe('a backup of PostgreSQL', () => {
 /** Tests a cycle: serve, sign in, back up under traffic, restore, run doctor, and serve again. */
 function cycle(places: () => Promise<{ from: Variables; to: () => Promise<Variables> }>): void {
   const folder = newCopy()
-  let place: Awaited<ReturnType<typeof places>>
-  let earlier: ObtainedTokens
-  let common: { readonly PORT: string; readonly BASE_URL: string; readonly SECRET: string }
-  const newPlace = async () => ({ ...(await place.to()), ...common })
-
-  before(async () => {
-    place = await places()
+  const backedUp = shared(async () => {
+    const { from, to } = await places()
     const PORT = String(await freePort())
-    common = { PORT, BASE_URL: `http://127.0.0.1:${PORT}`, SECRET }
-    await using service = await startProcess({ ...place.from, ...common }, patientService)
-    earlier = await obtainTokens(service.url)
+    const common = { PORT, BASE_URL: `http://127.0.0.1:${PORT}`, SECRET }
+    await using service = await startProcess({ ...from, ...common }, patientService)
+    const earlier = await obtainTokens(service.url)
     const traffic = startTraffic(service.url)
     await traffic.progress()
-    const printed = await run(['backup', folder], { ...place.from, ...common })
+    const printed = await run(['backup', folder], { ...from, ...common })
     expect((await traffic.stop()).others).to.deep.equal([])
     expect(printed).to.match(/^Backed up to .*: (sqlite|postgres), \d+ rows in \d+ tables/)
+    return { earlier, url: service.url, newPlace: async () => ({ ...(await to()), ...common }) }
   })
 
   it('is complete, and names its service', async () => {
     const printed = await run(['backup', 'verify', folder], {})
-    expect(printed).to.include('is complete').and.include(`for ${common.BASE_URL}`)
+    expect(printed).to.include('is complete').and.include(`for ${backedUp().url}`)
   })
 
   // [threat 35]
   it('comes back without sessions: earlier tokens are refused, and people authorize anew', async () => {
+    const { earlier, newPlace } = backedUp()
     const to = await newPlace()
     const restored = await run(['restore', folder], to)
     expect(restored).to.match(/Ended all sessions and grants \(grants: [1-9]/)
@@ -315,6 +303,7 @@ function cycle(places: () => Promise<{ from: Variables; to: () => Promise<Variab
   })
 
   it('keeps its tokens with --keep-grants, and is refused in a place that is in use', async () => {
+    const { earlier, newPlace } = backedUp()
     const to = await newPlace()
     await run(['restore', folder, '--keep-grants'], to)
     expect(await run(['restore', folder], to, 1)).to.match(/already exists|is not empty/)

@@ -491,6 +491,6 @@ async function perform(page: Page, [what, by, id, value, pattern]: Command): Pro
 
 /** Whether the URL matches a pattern of the suite, whose only wildcard is the asterisk. */
 function fits(pattern: string, url: string): boolean {
-  const parts = pattern.split('*').map((part) => part.replaceAll(/[.?+^$()[\]{}|\\]/g, '\\$&'))
+  const parts = pattern.split('*').map(RegExp.escape)
   return new RegExp(`^${parts.join('.*')}$`).test(url)
 }

@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core'
 
 import { paths } from '../../src/platform/http/paths.ts'
+import { mutationOf, startOperator } from '../support/admin-api.ts'
 import { look, lookAt, sharedBrowser, signInAt } from '../support/browser.ts'
 import { authorizeUrl, exchange } from '../support/client.ts'
 import { olivia, sam } from '../support/gatehouse.ts'
@@ -71,12 +72,8 @@ describe('connecting an assistant, in a browser', () => {
     await page.click('#add-chatgpt')
     await look(page, 'all assistants', '#done')
     await lookAt(page, `${assistants}/own`, '/admin/northlight/applications/northlight-notes')
-    const chosen = { display_name: 'Northlight Film School', accent_color: '#8a1c4a' }
-    await service()
-      .kysely.insertInto('site_appearance')
-      .values({ ...nothingChosen, ...chosen, site_id: 'sit_northlight' })
-      .onConflict((conflict) => conflict.column('site_id').doUpdateSet(chosen))
-      .execute()
+    const input = { displayName: 'Northlight Film School', accentColor: '#8a1c4a' }
+    await (await startOperator(service())).run(mutationOf('updateAppearance'), { input })
     await lookAt(page, '/connect/northlight')
     expect(await page.innerText('header')).to.include('Northlight Film School')
   })
@@ -137,16 +134,6 @@ describe('connecting an assistant, in a browser', () => {
     return /id="client-id">([^<]+)</.exec(made.text)?.[1] ?? ''
   }
 })
-
-const nothingChosen = {
-  display_name: null,
-  logo_file_id: null,
-  accent_color: null,
-  background_color: null,
-  sign_in_words: null,
-  consent_words: null,
-  updated_at: 1,
-}
 
 /** Returns a list to which each URL with an app's scheme is added when the browser follows it. */
 async function followedSchemes(page: Page): Promise<string[]> {

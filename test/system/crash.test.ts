@@ -14,87 +14,84 @@ import {
   startProcess,
 } from '../support/process.ts'
 import { freePort } from '../support/programs.ts'
-import { refusalOf } from '../support/wire.ts'
+import { type Answer, refusalOf } from '../support/wire.ts'
 
 const ROUNDS = 4
 const FAMILIES = 6
 const CODES = 6
 
-/** What clients received in a round, which must survive the crash. `held` has the current refresh token of each family. */
-type Ledger = { accessTokens: string[]; exchanged: ObtainedCode[]; held: string[] }
-
-type Load = { codes: ObtainedCode[]; killAfter: number }
-
-describe('a crash of the process on the embedded database', function () {
+// [threat 33]
+it(`a crash of the process on the embedded database loses nothing that was acknowledged, in ${ROUNDS} rounds of kill -9 under load`, async function () {
   this.retries(0)
-  // [threat 33]
-  it(`loses nothing that was acknowledged, in ${ROUNDS} rounds of kill -9 under load`, async () => {
-    const variables = { DATA_DIR: await dataFolderWithDemo(), PORT: String(await freePort()) }
-    await using processes = new AsyncDisposableStack()
-    let service = processes.use(await startProcess(variables, patientService))
-    const { url } = service
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const ledger: Ledger = { accessTokens: [], exchanged: [], held: [] }
-      const codes: ObtainedCode[] = []
-      while (codes.length < CODES) codes.push(await obtainCode(url))
-      while (ledger.held.length < FAMILIES) ledger.held.push((await obtainTokens(url)).refreshToken)
-      const killAfter = 15 + 11 * round
-      await crashUnderLoad(service, ledger, { codes, killAfter })
-      expect(ledger.accessTokens.length).to.be.greaterThanOrEqual(killAfter)
-      service = processes.use(await startProcess(variables, patientService))
-      await expectKept(url, ledger)
-    }
-  })
+  const variables = { DATA_DIR: await dataFolderWithDemo(), PORT: String(await freePort()) }
+  await using processes = new AsyncDisposableStack()
+  let service = processes.use(await startProcess(variables, patientService))
+  const { url } = service
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const codes = await Array.fromAsync({ length: CODES }, () => obtainCode(url))
+    const obtained = await Array.fromAsync({ length: FAMILIES }, () => obtainTokens(url))
+    const held = obtained.map(({ refreshToken }) => refreshToken)
+    const killAfter = 15 + 11 * round
+    const received = await crashUnderLoad(service, { held, codes, killAfter })
+    expect(received.accessTokens.length).to.be.greaterThanOrEqual(killAfter)
+    service = processes.use(await startProcess(variables, patientService))
+    await expectKept(url, received)
+  }
 })
 
-/** Refreshes tokens and exchanges codes at the same time, and kills the process after `killAfter` responses. */
-async function crashUnderLoad(service: ServiceProcess, ledger: Ledger, load: Load) {
-  const { codes, killAfter } = load
-  const note = (accessToken: string) => {
-    ledger.accessTokens.push(accessToken)
-    if (ledger.accessTokens.length === killAfter) process.kill(service.pid, 'SIGKILL')
+type Load = { readonly held: string[]; readonly codes: ObtainedCode[]; readonly killAfter: number }
+
+/**
+ * Refreshes the held tokens and exchanges codes at the same time, and kills the process after `killAfter` responses.
+ * Returns what clients received, which must survive the crash. `held` has the current refresh token of each family.
+ */
+async function crashUnderLoad(service: ServiceProcess, { held, codes, killAfter }: Load) {
+  const accessTokens: string[] = []
+  const exchanged: ObtainedCode[] = []
+  /** Returns the refresh token in an answer, or undefined if the connection broke because the process is gone. */
+  const receive = async (sent: Promise<Answer>): Promise<string | undefined> => {
+    const answer = await sent.catch((error) => {
+      if (!/^(ECONNRESET|ECONNREFUSED|EPIPE)$/.test(error?.code)) throw error
+    })
+    if (!answer) return undefined
+    expect(refusalOf(answer)).to.equal('200 undefined')
+    accessTokens.push(answer.body.access_token)
+    if (accessTokens.length === killAfter) process.kill(service.pid, 'SIGKILL')
+    return answer.body.refresh_token
   }
-  const refreshing = ledger.held.map(async (_, family) => {
-    for (;;) {
-      const answer = await unlessGone(refresh(service.url, ledger.held[family] ?? ''))
-      if (!answer) return
-      expect(refusalOf(answer)).to.equal('200 undefined')
-      ledger.held[family] = answer.body.refresh_token
-      note(answer.body.access_token)
-    }
+  const refreshing = held.map(async (first, family) => {
+    for (
+      let token: string | undefined = first;
+      token;
+      token = await receive(refresh(service.url, token))
+    )
+      held[family] = token
   })
   const exchanging = async () => {
     for (const code of codes) {
-      const answer = await unlessGone(redeem(service.url, code))
-      if (!answer) return
-      expect(refusalOf(answer)).to.equal('200 undefined')
-      ledger.exchanged.push(code)
-      ledger.held.push(answer.body.refresh_token)
-      note(answer.body.access_token)
+      const token = await receive(redeem(service.url, code))
+      if (!token) return
+      exchanged.push(code)
+      held.push(token)
     }
   }
   await Promise.all([...refreshing, exchanging()])
   await service.ended()
+  return { accessTokens, exchanged, held }
 }
 
-/** Returns the answer, or undefined if the connection broke because the process is gone. */
-async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
-  return await answer.catch((error) => {
-    if (!/^(ECONNRESET|ECONNREFUSED|EPIPE)$/.test(error?.code)) throw error
-    return undefined
-  })
-}
+type Received = Awaited<ReturnType<typeof crashUnderLoad>>
 
-async function expectKept(url: string, ledger: Ledger): Promise<void> {
-  for (const token of ledger.accessTokens)
+async function expectKept(url: string, { accessTokens, exchanged, held }: Received): Promise<void> {
+  for (const token of accessTokens)
     expect((await introspect(url, token)).body.active).to.equal(true)
-  expect((await userinfo(url, ledger.accessTokens.at(-1) ?? '')).status).to.equal(200)
-  for (const token of ledger.held) {
+  expect((await userinfo(url, accessTokens.at(-1) ?? '')).status).to.equal(200)
+  for (const token of held) {
     const answer = await refresh(url, token)
     expect(refusalOf(answer)).to.equal('200 undefined')
     expect(answer.body.refresh_token).not.to.equal(token)
   }
   // Last, because a replay ends its grant.
-  for (const code of ledger.exchanged)
+  for (const code of exchanged)
     expect(refusalOf(await redeem(url, code))).to.equal('400 invalid_grant')
 }

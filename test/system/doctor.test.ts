@@ -1,5 +1,5 @@
 import { chmodSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { type IncomingHttpHeaders, request } from 'node:http'
+import { request } from 'node:http'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -9,8 +9,7 @@ import { makeSecretRoot } from '../../src/oauth/keys/secret-root.ts'
 import { type CheckName, checks, type Finding, found } from '../../src/ops/doctor/checks.ts'
 import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-checks.ts'
 import { checkPermissions } from '../../src/ops/doctor/machine-checks.ts'
-import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { change, editList, insert } from '../support/database.ts'
+import { change, editList, insert, openEmbedded } from '../support/database.ts'
 import { listen } from '../support/listen.ts'
 import { sharedPostgres, startPostgres } from '../support/postgres.ts'
 import {
@@ -27,6 +26,7 @@ import { freePort, temporaryFolder } from '../support/programs.ts'
 import { startRedis } from '../support/redis.ts'
 import { standards } from '../support/reference-data.ts'
 import { startS3 } from '../support/s3.ts'
+import { shared } from '../support/shared.ts'
 import { askForProgram, requireProgram } from '../support/skipped.ts'
 import { SECRET } from '../support/storages.ts'
 
@@ -76,7 +76,7 @@ describe('doctor judges a client', () => {
 
   const asked = (...redirectUris: string[]) => ({ redirectUris })
   const secrets = (...days: number[]) => ({ secretsMadeAt: days.map((age) => now - age * DAY_MS) })
-  const cases: readonly (readonly [CheckName, string, Partial<ClientFacts>])[] = [
+  for (const [check, what, client] of [
     ['client.address-in-clear', 'http in the web', asked('http://app.example/cb')],
     ['client.address-pattern', 'a wildcard', asked('https://*.app.example/cb')],
     ['client.address-pattern', 'an encoded wildcard', asked('https://app.example/%2A')],
@@ -85,8 +85,7 @@ describe('doctor judges a client', () => {
     ['client.no-secret', 'no secret', secrets()],
     ['client.secret-old', 'a secret of 366 days', secrets(366)],
     ['client.secrets-two', 'two secrets for 31 days', secrets(60, 31)],
-  ]
-  for (const [check, what, client] of cases) {
+  ] satisfies [CheckName, string, Partial<ClientFacts>][]) {
     // [threat 38]
     it(`finds ${check}: ${what}`, () => expect(judge(client)).to.deep.equal([check]))
   }
@@ -118,7 +117,6 @@ describe('doctor', () => {
 
   it('finds readable files, a wrong secret, a reachable demo campus, and a slug that is a route', async () => {
     const DATA_DIR = await dataFolderWithDemo()
-    const file = join(DATA_DIR, 'gatehouse.db')
     await using _service = await startProcess({ DATA_DIR })
     chmodSync(join(DATA_DIR, 'secret'), 0o644)
     const readable = await runGatehouse(['doctor'], { DATA_DIR })
@@ -126,8 +124,8 @@ describe('doctor', () => {
     expect(problems(readable)[0]).to.include('Other users of this machine can read')
 
     chmodSync(join(DATA_DIR, 'secret'), 0o600)
-    chmodSync(file, 0o644)
-    await using database = await openDatabase({ kind: 'sqlite', file })
+    chmodSync(join(DATA_DIR, 'gatehouse.db'), 0o644)
+    await using database = await openEmbedded(DATA_DIR)
     await change(database.kysely, 'site', { id: 'sit_northlight' }, { slug: 'graphql' })
     const hidden = await runGatehouse(['doctor'], { DATA_DIR })
     expect([hidden.code, problems(hidden)], 'behind its folder').to.deep.equal([0, []])
@@ -152,10 +150,8 @@ describe('doctor', () => {
     const app = { person_id: 'per_sam', confirmed_at: 1, last_step: 0 }
     const hook = { id: 'hook', site_id: 'sit_northlight', url: 'https://a.example', created_at: 1 }
     const sealed = (label: string) => ({ sealed_secret: seal('JBSWY3DP', label) })
-    await insert(database.kysely, 'totp', {
-      ...app,
-      ...sealed('the secret of an authenticator app'),
-    })
+    const sealedApp = { ...app, ...sealed('the secret of an authenticator app') }
+    await insert(database.kysely, 'totp', sealedApp)
     const sealedHook = { ...hook, ...sealed('secret of the webhook endpoint hook') }
     await insert(database.kysely, 'webhook_endpoint', { ...sealedHook, payload: 'full' })
     expect(problems(await runGatehouse(['doctor'], { DATA_DIR }))).to.deep.equal([])
@@ -202,8 +198,7 @@ describe('doctor', () => {
     const DATA_DIR = await dataFolderWithDemo()
     const variables = { DATA_DIR, PORT: String(await freePort()) }
     await (await startProcess(variables, patientService)).stop()
-    const file = join(DATA_DIR, 'gatehouse.db')
-    await using database = await openDatabase({ kind: 'sqlite', file })
+    await using database = await openEmbedded(DATA_DIR)
     const move = async (from: string, uri: string) => {
       const replace = (uris: string[]) => uris.map((each) => (each === from ? uri : each))
       await editList(database.kysely, 'northlight-notes', 'redirect_uris', replace)
@@ -275,29 +270,29 @@ describe('doctor', () => {
   })
 
   describe('from outside', () => {
-    const opened = new AsyncDisposableStack()
-    let front: Awaited<ReturnType<typeof startFront>>
-    let variables: Variables
-    before(async () => {
-      const PORT = String(await freePort())
-      front = opened.use(await startFront(`http://127.0.0.1:${PORT}`))
-      const BASE_URL = `https://127.0.0.1:${front.port}`
-      variables = { BASE_URL, SECRET, DATA_DIR: temporaryFolder(), PORT, DEMO_DATA: 'off' }
-      opened.use(await startProcess(variables, patientService))
-      variables = { ...variables, NODE_EXTRA_CA_CERTS: front.certificateFile }
+    let PORT = ''
+    const front = shared(async () => {
+      PORT = String(await freePort())
+      return await startFront(`http://127.0.0.1:${PORT}`)
     })
-    after(() => opened.disposeAsync())
-    beforeEach(() => front.change({}))
+    const DATA_DIR = temporaryFolder()
+    const variables = () => {
+      const BASE_URL = `https://127.0.0.1:${front().port}`
+      const NODE_EXTRA_CA_CERTS = front().certificateFile
+      return { BASE_URL, SECRET, DATA_DIR, PORT, DEMO_DATA: 'off', NODE_EXTRA_CA_CERTS }
+    }
+    shared(async () => await startProcess(variables(), patientService))
+    beforeEach(() => front().change({}))
 
     const look = async (more: Variables = {}) =>
-      await runDoctor({ ...variables, ...more }, '--outside')
+      await runDoctor({ ...variables(), ...more }, '--outside')
 
     it('finds nothing wrong behind a correct proxy', async () => {
       const ended = await look()
       expect([ended.code, bad(ended)]).to.deep.equal([0, []])
     })
 
-    const faults: readonly (readonly [string, Change, CheckName])[] = [
+    for (const [what, change, check] of [
       ['redirects', { status: 301 }, 'outside.redirects'],
       ['does not forward', { status: 404 }, 'outside.status'],
       ['changes the issuer', { text: [/"issuer":"[^"]*"/, '"issuer":"x"'] }, 'outside.issuer'],
@@ -306,11 +301,10 @@ describe('doctor', () => {
       ['drops CORS', { drop: ['access-control-allow-origin'] }, 'outside.cors'],
       ['drops a security header', { drop: ['x-frame-options'] }, 'outside.headers-lost'],
       ['drops Authorization', { lose: ['authorization'] }, 'outside.authorization-lost'],
-    ]
-    for (const [what, change, check] of faults) {
+    ] satisfies [string, Change, CheckName][]) {
       // [threat 37]
       it(`finds ${check} behind a proxy that ${what}`, async () => {
-        front.change(change)
+        front().change(change)
         const ended = await look()
         expect(bad(ended)).to.deep.equal([check])
         expect(ended.code).to.equal(checks[check].severity === 'wrong' ? 1 : 3)
@@ -321,7 +315,7 @@ describe('doctor', () => {
       expect(bad(await look({ NODE_EXTRA_CA_CERTS: '' }))).to.deep.equal(['outside.untrusted'])
       const BASE_URL = `https://127.0.0.1:${await freePort()}`
       expect(bad(await look({ BASE_URL }))).to.deep.equal(['outside.unreachable'])
-      const unasked = await runDoctor({ ...variables, BASE_URL })
+      const unasked = await runDoctor({ ...variables(), BASE_URL })
       expect(unasked.code).to.equal(0)
       expect(checksOf(unasked.findings)).to.include('outside.silent')
     })
@@ -349,8 +343,11 @@ async function startFront(inner: string) {
     const asked = request(inner + url, { method, headers }, async (answer) => {
       const [from, to] = change.text ?? (['', ''] as const)
       const body = (await text(answer)).replace(from, to)
+      const { 'transfer-encoding': _, ...given } = answer.headers
+      for (const name of change.drop ?? []) delete given[name]
       outgoing.writeHead(change.status ?? answer.statusCode ?? 502, {
-        ...changedHeaders(answer.headers, change),
+        ...given,
+        ...(change.status === 301 && { location: 'https://elsewhere.example/' }),
         'content-length': Buffer.byteLength(body),
       })
       outgoing.end(body)
@@ -365,10 +362,4 @@ async function startFront(inner: string) {
       change = next
     },
   }
-}
-
-function changedHeaders(headers: IncomingHttpHeaders, { drop = [], status }: Change) {
-  const { 'transfer-encoding': _, ...given } = headers
-  for (const name of drop) delete given[name]
-  return status === 301 ? { ...given, location: 'https://elsewhere.example/' } : given
 }

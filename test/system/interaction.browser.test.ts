@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
-import { startOperator } from '../support/admin-api.ts'
+import { mutationOf, startOperator } from '../support/admin-api.ts'
 import { look, sharedBrowser, signInAs, signInAt } from '../support/browser.ts'
 import { asClaude, authorizeUrl, exchange, userinfo } from '../support/client.ts'
 import { png, sendFile } from '../support/files.ts'
@@ -104,8 +104,7 @@ describe('the interaction pages in a browser', () => {
         signInWords: 'Welcome back.\nNew courses start in May.',
         consentWords: 'Only allow what you use.',
       }
-      const change =
-        'mutation ($input: UpdateAppearanceInput!) { updateAppearance(input: $input) { id } }'
+      const change = mutationOf('updateAppearance')
       await operator.run(change, { input })
       const { page, complaints } = await open({ at: authorizeUrl(service().url).href })
       expect(await page.innerText('.words')).to.include('New courses start in May.')

@@ -13,9 +13,8 @@ import { sql } from 'kysely'
 
 import { readScope } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { obtain, obtainCode, redeem } from '../support/client.ts'
-import { rowsOf } from '../support/database.ts'
+import { openEmbedded, rowsOf } from '../support/database.ts'
 import { notes, policyWith } from '../support/gatehouse.ts'
 import { operatorToken } from '../support/mcp.ts'
 import {
@@ -38,21 +37,17 @@ describe('signing keys of two processes on one database', () => {
   const DATA_DIR = temporaryFolder()
   const CONFIG_DIR = configWith(policyWith({ keys: quickKeys }))
   const gatehouse = async (...words: string[]) => await run(words, { DATA_DIR, CONFIG_DIR })
-  const open = async () =>
-    await openDatabase({ kind: 'sqlite', file: join(DATA_DIR, 'gatehouse.db') })
   const pair = shared(async () => await startPair({ DATA_DIR, CONFIG_DIR }))
 
-  async function idTokenFrom(address: string): Promise<string> {
-    return (await redeem(address, await obtainCode(pair().first.url))).body.id_token
-  }
-
-  async function keySetAt(address: string): Promise<JSONWebKeySet> {
-    return (await get(address + paths.jwks)).body
-  }
+  const idTokenFrom = async (address: string): Promise<string> =>
+    (await redeem(address, await obtainCode(pair().first.url))).body.id_token
+  const keySetAt = async (address: string): Promise<JSONWebKeySet> =>
+    (await get(address + paths.jwks)).body
+  const addresses = () => [pair().first.url, pair().second.url]
 
   // [OpenID Connect Core §10.1; OpenID Connect Discovery §3; Authentication 7.3; 117]
   it('are published without a private member, the next one included', async () => {
-    for (const { url } of [pair().first, pair().second]) {
+    for (const url of addresses()) {
       const { keys } = await keySetAt(url)
       expect(keys).to.have.length(2)
       for (const key of keys)
@@ -68,22 +63,19 @@ describe('signing keys of two processes on one database', () => {
     const early = createLocalJWKSet(await keySetAt(pair().first.url))
     const before = await idTokenFrom(pair().first.url)
     const old = await kidOf(before, early)
-    const addresses = [pair().first.url, pair().second.url]
     const kidsAt = async (address: string) => (await keySetAt(address)).keys.map(({ kid }) => kid)
 
     const rotation = eventually(20_000, async () => await gatehouse('keys', 'rotate'))
     await eventually(40_000, async () => {
-      const kids = new Set<string>()
-      for (const url of addresses) {
-        const kid = await kidOf(await idTokenFrom(url), early)
-        kids.add(kid)
-        for (const address of addresses) expect(await kidsAt(address)).to.include(kid)
-      }
-      expect(kids).not.to.include(old)
-      expect(kids).to.have.length(1)
+      const [kid = '', ...others] = await Array.fromAsync(addresses(), async (url) =>
+        kidOf(await idTokenFrom(url), early),
+      )
+      for (const address of addresses()) expect(await kidsAt(address)).to.include(kid)
+      expect(kid).not.to.equal(old)
+      expect(others).to.deep.equal([kid])
     })
     await rotation
-    for (const url of addresses) {
+    for (const url of addresses()) {
       expect(await kidOf(before, createRemoteJWKSet(new URL(paths.jwks, url)))).to.equal(old)
       expect(await kidsAt(url)).to.have.length(3)
     }
@@ -95,14 +87,14 @@ describe('signing keys of two processes on one database', () => {
     const [kid = ''] = (await gatehouse('keys', 'rotate', '--force')).split(' ')
     expect(before).to.include(`${kid}  next`)
     expect(await gatehouse('keys', 'list')).to.include(`${kid}  current`)
-    await using database = await open()
+    await using database = await openEmbedded(DATA_DIR)
     const rows = await rowsOf(database.kysely, 'audit_event', { subject_kind: 'signing_key' })
     expect(rows.map(({ action }) => action)).to.deep.equal(Array(2).fill('signing_key.rotated'))
     expect(rows.map(({ subject_id }) => subject_id)).to.include(kid)
   })
 
   it('are not rotated when the audit trail cannot be written', async () => {
-    await using database = await open()
+    await using database = await openEmbedded(DATA_DIR)
     await sql`create trigger no_trail before insert on audit_event
       begin select raise(abort, 'the trail is closed'); end`.execute(database.kysely)
     const before = await gatehouse('keys', 'list')
@@ -170,8 +162,8 @@ it('keys for forwarded requests rotate like those of id_tokens, and independentl
   expect(keys).to.have.length(5)
   const said = /For the platform API:\n\S+ {2}current .*\n\S+ {2}next /
   expect(await gatehouse('keys', 'list')).to.match(said)
-  const found = await gatehouse('doctor')
-  expect(found).to.match(/keys for the platform API can be decrypted with the root secret/)
+  const found = 'keys for the platform API can be decrypted with the root secret'
+  expect(await gatehouse('doctor')).to.include(found)
   await platform.kill()
 })
 

@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
 import { paths } from '../../src/platform/http/paths.ts'
 import { metricTable } from '../../src/platform/monitoring/metric-table.ts'
 import { exchange, introspect, obtainTokens, refresh, revoke, userinfo } from '../support/client.ts'
@@ -6,8 +10,9 @@ import { send as sendMessage } from '../support/mcp.ts'
 import { askMember } from '../support/member-api.ts'
 import { type Scrape, scrape, scrapeUntil } from '../support/metrics.ts'
 import { configWith, refusedStart, startProcess } from '../support/process.ts'
-import { eventually, freePort } from '../support/programs.ts'
+import { eventually, freePort, temporaryFolder } from '../support/programs.ts'
 import { shared } from '../support/shared.ts'
+import { askForProgram } from '../support/skipped.ts'
 import { send } from '../support/wire.ts'
 import { keepConnection, startWorkers } from '../support/workers.ts'
 
@@ -34,8 +39,8 @@ describe('metrics', () => {
     await work()
     await scrapeUntil(port, (after) => {
       for (const [value, rise] of Object.entries(rises)) {
-        const [now, then] = [after, before].map(({ sum }) => sum(metric, { [label]: value }))
-        expect((now ?? 0) - (then ?? 0), value).to.equal(rise)
+        const labels = { [label]: value }
+        expect(after.sum(metric, labels) - before.sum(metric, labels), value).to.equal(rise)
       }
     })
   }
@@ -60,7 +65,6 @@ describe('metrics', () => {
   it('count each request once by its route, and one store statement for each UserInfo', async () => {
     const requests = { route: 'userinfo', method: 'GET' }
     const statements = 'gatehouse_store_duration_seconds_count'
-    const reading = [statements, { store: 'sqlite', operation: 'select' }] as const
     const { accessToken } = await obtainTokens(url)
     const before = await scrapeUntil(port, ({ sum }) => expect(sum(REQUESTS)).to.be.above(0))
     for (let turn = 0; turn < 50; turn += 1) await userinfo(url, accessToken)
@@ -68,12 +72,13 @@ describe('metrics', () => {
     const after = await scrapeUntil(port, ({ sum }) =>
       expect(sum(REQUESTS, requests) - before.sum(REQUESTS, requests)).to.equal(51),
     )
-    const of = (status: string) =>
-      after.sum(REQUESTS, { ...requests, status }) - before.sum(REQUESTS, { ...requests, status })
+    const rise = (...counted: Parameters<Scrape['sum']>) =>
+      after.sum(...counted) - before.sum(...counted)
+    const of = (status: string) => rise(REQUESTS, { ...requests, status })
     expect([of('2xx'), of('4xx')]).to.deep.equal([50, 1])
     const buckets = 'gatehouse_http_request_duration_seconds_bucket'
     expect(after.sum(buckets, { ...requests, le: '+Inf' })).to.equal(after.sum(REQUESTS, requests))
-    expect(after.sum(...reading) - before.sum(...reading)).to.be.within(50, 60)
+    expect(rise(statements, { store: 'sqlite', operation: 'select' })).to.be.within(50, 60)
   })
 
   it('count sign-ins by outcome', async () => {
@@ -102,11 +107,11 @@ describe('metrics', () => {
       expect((await refresh(url, refreshToken)).status).to.equal(200)
       await refresh(url, 'no.token')
     })
-    await risen(metric, { reused: 1 }, async () => {
-      await eventually(30_000, async () =>
+    await risen(metric, { reused: 1 }, () =>
+      eventually(30_000, async () =>
         expect((await refresh(url, refreshToken)).status).to.equal(400),
-      )
-    })
+      ),
+    )
   })
 
   it('count introspections by outcome', async () => {
@@ -142,9 +147,9 @@ describe('metrics', () => {
 
   it('count refusals by code and reason', async () => {
     const { accessToken } = await obtainTokens(url)
-    await risen('gatehouse_refusals_total', { token_unknown: 1 }, async () => {
-      await userinfo(url, `${accessToken.slice(0, -4)}AAAA`)
-    })
+    await risen('gatehouse_refusals_total', { token_unknown: 1 }, () =>
+      userinfo(url, `${accessToken.slice(0, -4)}AAAA`),
+    )
   })
 
   it('describe the process, its tasks and its keys', async () => {
@@ -227,8 +232,9 @@ describe('metrics', () => {
   for (const WORKERS of ['1', '2']) {
     it(`name a port that is taken, with WORKERS=${WORKERS}`, async () => {
       const variables = { METRICS_PORT: String(port), PORT: String(await freePort()), WORKERS }
-      const said = await refusedStart(variables)
-      expect(said).to.include(`Port ${port} on 127.0.0.1, for metrics, is in use`)
+      expect(await refusedStart(variables)).to.include(
+        `Port ${port} on 127.0.0.1, for metrics, is in use`,
+      )
     })
   }
 
@@ -277,5 +283,41 @@ describe('metrics', () => {
     await ask(2)
     await counts(60)
     expect((await workers.stop()).code).to.equal(0)
+  })
+})
+
+const folder = join(import.meta.dirname, '../../config/monitoring')
+const dashboard = JSON.parse(readFileSync(join(folder, 'dashboard.json'), 'utf8'))
+const expressions: string[] = dashboard.panels.flatMap(({ targets = [] }) =>
+  targets.map(({ expr }: { expr: string }) => expr),
+)
+
+describe('promtool', () => {
+  const promtool = shared(async function () {
+    return askForProgram(this, 'promtool')
+  })
+  const run = (words: readonly string[], input = '') =>
+    execFileSync(promtool(), words, { cwd: folder, input, encoding: 'utf8', stdio: 'pipe' })
+
+  it('accepts the configuration and the rules, and each alert fires when it should', () => {
+    expect(run(['check', 'config', 'prometheus.yml'])).to.include('SUCCESS')
+    expect(run(['check', 'rules', 'alerts.yml'])).to.include('SUCCESS')
+    expect(run(['test', 'rules', 'alerts.test.yml'])).to.include('SUCCESS')
+  })
+
+  it('accepts every expression of the dashboard', () => {
+    const records = expressions.map((expression, i) => {
+      const plain = expression.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*')
+      return `      - record: panel:${i}\n        expr: ${JSON.stringify(plain)}`
+    })
+    const file = join(temporaryFolder(), 'dashboard.yml')
+    writeFileSync(file, `groups:\n  - name: dashboard\n    rules:\n${records.join('\n')}\n`)
+    expect(run(['check', 'rules', file])).to.include(`${expressions.length} rules found`)
+  })
+
+  it('accepts a scrape without a suggestion', async () => {
+    const port = await freePort()
+    await using _service = await startProcess({ METRICS_PORT: String(port) })
+    expect(run(['check', 'metrics'], (await scrape(port)).text)).to.equal('')
   })
 })

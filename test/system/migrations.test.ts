@@ -1,11 +1,26 @@
-import { cpSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 
 import { effectOf } from '../../src/platform/store/migrate.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import { obtainTokens, refresh, userinfo } from '../support/client.ts'
+import { openEmbedded, patiently } from '../support/database.ts'
 import { onlyAdds } from '../support/migration-effects.ts'
-import { refusedStart, gatehouse as run, startProcess } from '../support/process.ts'
+import { connectTo } from '../support/postgres.ts'
+import {
+  dataFolderWithDemo,
+  patientService,
+  refusedStart,
+  gatehouse as run,
+  startBalancer,
+  startProcess,
+  type Variables,
+} from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
+import { requireProgram } from '../support/skipped.ts'
+import { postgresWithDemo } from '../support/storages.ts'
+import { startTraffic } from '../support/traffic.ts'
 
 const folder = join(import.meta.dirname, '../../src/platform/store/migrations')
 
@@ -67,8 +82,7 @@ describe('migrate', () => {
   async function behind(): Promise<{ DATA_DIR: string; MIGRATE_AT_START: string }> {
     const [files, DATA_DIR] = [temporaryFolder(), temporaryFolder()]
     cpSync(folder, files, { recursive: true, filter: (source) => !source.endsWith(newest) })
-    const file = join(DATA_DIR, 'gatehouse.db')
-    await using _ = await openDatabase({ kind: 'sqlite', file }, { migrationsFolder: files })
+    await using _ = await openEmbedded(DATA_DIR, { migrationsFolder: files })
     return { DATA_DIR, MIGRATE_AT_START: 'no' }
   }
 
@@ -107,3 +121,116 @@ describe('migrate', () => {
     expect((await fetch(`${service.url}/readyz`)).status).to.equal(200)
   })
 })
+
+const root = join(import.meta.dirname, '../..')
+const patientWorker = patientService.at(-1) as string
+const NEXT_FILE = '9998-next.sql'
+const NEXT_MIGRATION = `-- What the next version adds.
+alter table oauth_grant add column note text;
+update oauth_grant set note = 'seen by the next version' where ended_at is null;
+create table next_thing (id text not null primary key, grant_id text references oauth_grant (id) on delete cascade);
+create index oauth_grant_by_note on oauth_grant (note);
+`
+
+/** Returns the command that starts the next version: a copy of this version with one more *expand* migration. */
+function nextVersion(): readonly string[] {
+  const folder = join(temporaryFolder(), 'next')
+  mkdirSync(join(folder, 'test'), { recursive: true })
+  for (const part of ['src', 'views', 'config', 'package.json', 'test/support', patientWorker])
+    cpSync(join(root, part), join(folder, part), { recursive: true })
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  writeFileSync(join(folder, 'src/platform/store/migrations', NEXT_FILE), NEXT_MIGRATION)
+  return [process.execPath, join(folder, patientWorker)]
+}
+
+describe('an upgrade beside a running service', () => {
+  // [threat 36]
+  it('fails no request on SQLite, and can be undone', async () => {
+    await upgrade({ DATA_DIR: await dataFolderWithDemo() }, async (work) => await work())
+  })
+
+  it('fails no request on PostgreSQL while a backup blocks its migration, and can be undone', async function () {
+    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
+    await upgrade(storage, async (work) => {
+      // Like pg_dump, this transaction holds a lock on the table, and `alter table` waits for it.
+      const client = await connectTo(storage.DATABASE_URL)
+      await client.query('begin; select count(*) from oauth_grant')
+      const [result] = await Promise.all([work(), delay(2_000).then(() => client.end())])
+      return result
+    })
+  })
+})
+
+it('a migration on PostgreSQL that waits for a locked table does not block readers of the table', async function () {
+  const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
+  const migrationsFolder = temporaryFolder()
+  cpSync(join(root, 'src/platform/store/migrations'), migrationsFolder, { recursive: true })
+  writeFileSync(join(migrationsFolder, NEXT_FILE), 'alter table person add column note text;')
+  const location = { kind: 'postgres', url, connectionsMax: 2 } as const
+  await using reader = await openDatabase(location, patiently)
+  const holder = await connectTo(url)
+  await holder.query('begin; select count(*) from person')
+
+  let held = true
+  const release = delay(HELD_MS).then(async () => {
+    held = false
+    await holder.end()
+  })
+  const migrated = openDatabase(location, { ...patiently, migrationsFolder })
+  let slowestMs = 0
+  while (held) {
+    const startedMs = performance.now()
+    await reader.kysely.selectFrom('person').select('id').limit(1).execute()
+    slowestMs = Math.max(slowestMs, performance.now() - startedMs)
+  }
+  await release
+  expect(slowestMs).to.be.lessThan(HELD_MS / 2)
+  await (await migrated)[Symbol.asyncDispose]()
+})
+
+/** If readers queued behind the waiting migration, they would wait this long. */
+const HELD_MS = 4_000
+
+/** The exit of a process that ended by itself and without an error. */
+const ended = { code: 0, signal: null }
+
+type During = <Result>(work: () => Promise<Result>) => Promise<Result>
+
+async function upgrade(storage: Variables, during: During): Promise<void> {
+  await using balancer = await startBalancer()
+  const variables = { BASE_URL: balancer.url, ...storage }
+  await using former = await startProcess(variables, patientService)
+  balancer.serve([former.url])
+  const traffic = startTraffic(balancer.url)
+  const ofFormer = await obtainTokens(balancer.url)
+  await traffic.progress()
+
+  await using next = await during(async () => await startProcess(variables, nextVersion()))
+  await traffic.progress()
+  balancer.serve([former.url, next.url])
+  await traffic.progress()
+
+  balancer.serve([next.url])
+  const ofNext = await obtainTokens(balancer.url)
+  for (const { url } of [former, next])
+    for (const { accessToken } of [ofFormer, ofNext])
+      expect((await userinfo(url, accessToken)).status).to.equal(200)
+  expect((await refresh(former.url, ofNext.refreshToken)).status).to.equal(200)
+  expect((await refresh(next.url, ofFormer.refreshToken)).status).to.equal(200)
+
+  await traffic.progress()
+  expect(await former.stop()).to.deep.include(ended)
+  await traffic.progress()
+
+  // Undo the upgrade: start the former version on the migrated database.
+  await using again = await startProcess(variables, patientService)
+  balancer.serve([again.url])
+  await traffic.progress()
+  expect(await next.stop()).to.deep.include(ended)
+  await traffic.progress()
+  expect((await userinfo(balancer.url, ofNext.accessToken)).status).to.equal(200)
+
+  const { count, others } = await traffic.stop()
+  expect(count).to.be.greaterThan(50)
+  expect(others, 'answers that were not 200').to.deep.equal([])
+}

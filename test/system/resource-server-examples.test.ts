@@ -10,7 +10,7 @@ import { change } from '../support/database.ts'
 import { notes } from '../support/gatehouse.ts'
 import { eventually, freePort, startProgram, temporaryFolder } from '../support/programs.ts'
 import { registerResourceServer } from '../support/resource-servers.ts'
-import { type Served, serve } from '../support/serve.ts'
+import { serve } from '../support/serve.ts'
 import { shared } from '../support/shared.ts'
 import { askForProgram, requireProgram } from '../support/skipped.ts'
 import { sharedService } from '../support/storages.ts'
@@ -19,11 +19,9 @@ import { bearer, get } from '../support/wire.ts'
 const folder = join(import.meta.dirname, '../../examples/resource-servers')
 
 const inFolder = ['--app-dir', folder, '--port']
-const apis: readonly (readonly [
-  name: string,
-  needs: string | undefined,
-  start: (file: string, port: number) => readonly [file: string, ...words: string[]],
-])[] = [
+type Command = readonly [file: string, ...words: string[]]
+type Api = [name: string, needs: string | undefined, start: (file: string, port: number) => Command]
+const apis: readonly Api[] = [
   ['Node', undefined, () => [process.execPath, join(folder, 'node.mjs')]],
   ['Express', undefined, () => [process.execPath, join(folder, 'express.mjs')]],
   ['FastAPI', 'uvicorn', (file, port) => [file, ...inFolder, `${port}`, 'fastapi_app:app']],
@@ -47,41 +45,32 @@ interface At {
   readonly service: number
 }
 
-interface Proxy {
-  readonly name: string
-  readonly example: string
-  readonly readyWhen: RegExp
-  readonly configure: (at: At) => string
-  readonly words: (file: string, at: At) => readonly string[]
-  /** The status for the caller if the service rejects the credentials of the proxy. */
-  readonly whenRefused: 400 | 503
-}
-
-const proxies: readonly Proxy[] = [
+/** `whenRefused`: the status for the caller if the service rejects the credentials of the proxy. */
+const proxies = [
   {
     ...{ name: 'nginx', example: 'nginx.conf', whenRefused: 503 },
     readyWhen: /start worker|using the "/,
-    configure({ text, cwd, listen }) {
+    configure({ text, cwd, listen }: At) {
       const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
         .map((name) => `${name}_temp_path ${cwd}/${name};`)
         .join(' ')
       return `daemon off; master_process off; pid ${cwd}/pid; error_log stderr notice; events {}
         http { access_log off; ${places} ${text.replace('127.0.0.1:8080', `127.0.0.1:${listen}`)} }`
     },
-    words: (file, { cwd }) => ['-p', cwd, '-e', 'stderr', '-c', file],
+    words: (file: string, { cwd }: At) => ['-p', cwd, '-e', 'stderr', '-c', file],
   },
   {
     ...{ name: 'caddy', example: 'Caddyfile', whenRefused: 400 },
     readyWhen: /serving initial config/,
-    configure: ({ text, listen }) =>
+    configure: ({ text, listen }: At) =>
       `{\n\tadmin off\n}\n${text.replace('orders.example', `http://127.0.0.1:${listen}`)}`,
-    words: (file) => ['run', '--config', file, '--adapter', 'caddyfile'],
+    words: (file: string) => ['run', '--config', file, '--adapter', 'caddyfile'],
   },
   {
     ...{ name: 'traefik', example: 'traefik-dynamic.yaml', whenRefused: 400 },
     readyWhen: /Starting provider/,
-    configure: ({ text }) => text.replace('orders.example', '127.0.0.1'),
-    words: (file, { listen }) => [
+    configure: ({ text }: At) => text.replace('orders.example', '127.0.0.1'),
+    words: (file: string, { listen }: At) => [
       ...[`--entrypoints.web.address=127.0.0.1:${listen}`, `--providers.file.filename=${file}`],
       ...['--log.level=INFO', '--global.checknewversion=false'],
     ],
@@ -89,14 +78,14 @@ const proxies: readonly Proxy[] = [
   {
     ...{ name: 'envoy', example: 'envoy-ext-authz.yaml', whenRefused: 400 },
     readyWhen: /main dispatch/,
-    configure: ({ text, ...ports }) =>
+    configure: ({ text, ...ports }: At) =>
       text
         .replace('port_value: 8080', `port_value: ${ports.listen}`)
         .replace('port_value: 9000', `port_value: ${ports.application}`)
         .replace('id.example, port_value: 443', `127.0.0.1, port_value: ${ports.service}`)
         // The service in this test does not use TLS.
         .replace(/ {6}transport_socket:[\s\S]*$/, ''),
-    words: (file) => ['-c', file, '--disable-hot-restart'],
+    words: (file: string) => ['-c', file, '--disable-hot-restart'],
   },
 ]
 
@@ -150,13 +139,11 @@ describe('the examples of resource servers', () => {
 
   for (const { name, example, readyWhen, configure, words, whenRefused } of proxies) {
     describe(`behind ${name}`, () => {
-      let orders = ''
-      let pair = ''
-      let application: Served
+      let [orders, pair] = ['', '']
       let seen: IncomingHttpHeaders = {}
-      before(async function () {
+      shared(async function () {
         const file = name === 'nginx' ? requireProgram(this, name) : askForProgram(this, name)
-        application = await serve(({ headers }, response) => {
+        const application = await serve(({ headers }, response) => {
           seen = headers
           response.end('the application')
         })
@@ -177,8 +164,8 @@ describe('the examples of resource servers', () => {
         orders = `http://127.0.0.1:${listen}/orders`
         // A proxy responds with 404 until it has read its routes.
         await eventually(10_000, async () => expect((await get(orders)).status).not.to.equal(404))
+        return application
       })
-      after(() => application?.[Symbol.asyncDispose]())
       beforeEach(() => {
         seen = {}
       })
@@ -215,8 +202,8 @@ describe('the examples of resource servers', () => {
         const headers = await tokenFor()
         await disable(1)
         const answer = await get(orders, headers)
-        expect(answer.status).to.equal(whenRefused)
-        expect(answer.headers.get('www-authenticate')).to.equal(null)
+        const challenge = answer.headers.get('www-authenticate')
+        expect([answer.status, challenge]).to.deep.equal([whenRefused, null])
         if (whenRefused === 503) expect(answer.headers.get('retry-after')).to.equal('1')
         expect(seen).to.deep.equal({})
         await disable(null)

@@ -1,5 +1,6 @@
 import { startRedis } from '../support/redis.ts'
 import { type CountedOperation, countRoundTrips, type RoundTrips } from '../support/round-trips.ts'
+import { shared } from '../support/shared.ts'
 import { requireProgram } from '../support/skipped.ts'
 
 /** The round trips of each operation. They do not depend on the machine, so a change that adds one fails here. */
@@ -19,16 +20,15 @@ const expected: Readonly<Record<CountedOperation, RoundTrips>> = {
 }
 
 describe('round trips on PostgreSQL and Redis', () => {
-  const counted: Partial<Record<CountedOperation, RoundTrips>> = {}
-  before(async function () {
+  const counted = shared(async function () {
     const postgresFile = requireProgram(this, 'postgres')
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
-    Object.assign(counted, await countRoundTrips({ postgresFile, redisUrl: redis.url }))
+    return await countRoundTrips({ postgresFile, redisUrl: redis.url })
   })
 
   for (const [name, roundTrips] of Object.entries(expected)) {
     it(`of ${name} match the table`, () => {
-      expect(Reflect.get(counted, name)).to.deep.equal(roundTrips)
+      expect(Reflect.get(counted(), name)).to.deep.equal(roundTrips)
     })
   }
 })

@@ -2,7 +2,7 @@ import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type { Database, DatabaseOptions } from '../../src/platform/store/database.ts'
 import { redisState } from '../../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { openRedis, type RedisLocation } from '../../src/platform/store/redis.ts'
+import { openRedis } from '../../src/platform/store/redis.ts'
 import { postgresPlace, rowsOf, settings } from '../support/database.ts'
 import { inTime, within } from '../support/in-time.ts'
 import { startPostgres } from '../support/postgres.ts'
@@ -38,9 +38,10 @@ describe('A PostgreSQL server that fails', function () {
         i % 2 === 0 ? read({ name: 'a' }) : write({ name: `name-${i}`, value: '1' }),
       ]
       const many = () => Array.from({ length: 20 }, (_, i) => uses(i)).flat()
-      const outcomes = async () => [
-        ...new Set((await Promise.allSettled(many())).map(({ status }) => status)),
-      ]
+      const outcomes = async () => {
+        const settled = await Promise.allSettled(many())
+        return [...new Set(settled.map(({ status }) => status))]
+      }
       expect(await outcomes()).to.deep.equal(['fulfilled'])
       await fail()
       try {
@@ -49,10 +50,8 @@ describe('A PostgreSQL server that fails', function () {
       } finally {
         await mend()
       }
-      await within(
-        1_000,
-        eventually(1_000, async () => await Promise.all(many())),
-      )
+      const recovery = eventually(1_000, async () => await Promise.all(many()))
+      await within(1_000, recovery)
     })
   }
 
@@ -108,39 +107,34 @@ describe('A PostgreSQL server that fails', function () {
   })
 })
 
-describe('A Redis server at the start', () => {
-  const redis = sharedProgram('redis-server')
-
-  it('asks for its password', async () => {
-    await using server = await startRedis(redis(), ['--requirepass', 'topsecret'])
-    const opening = openRedis({ url: server.url }, { answerWithinMs: 300, readyTimeoutMs: 200 })
-    expect(String((await rejection(opening)).cause)).to.match(/NOAUTH/)
-    const url = server.url.replace('//', '//:topsecret@')
-    const client = await openRedis({ url }, { answerWithinMs: 300 })
-    expect(await client.ping()).to.equal('PONG')
-    client.disconnect()
-  })
+it('A Redis server at the start asks for its password', async function () {
+  const file = requireProgram(this, 'redis-server')
+  await using server = await startRedis(file, ['--requirepass', 'topsecret'])
+  const opening = openRedis({ url: server.url }, { answerWithinMs: 300, readyTimeoutMs: 200 })
+  expect(String((await rejection(opening)).cause)).to.match(/NOAUTH/)
+  const url = server.url.replace('//', '//:topsecret@')
+  const client = await openRedis({ url }, { answerWithinMs: 300 })
+  expect(await client.ping()).to.equal('PONG')
+  client.disconnect()
 })
 
-describe('A Redis Cluster with a node that hangs', function () {
+it('A Redis Cluster with a node that hangs rejects within half a second, and recovers within one', async function () {
   this.retries(2)
-  it('rejects within half a second, and recovers within one', async function () {
-    await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
-    const [first] = cluster.nodes
-    const clusterNodes = [`127.0.0.1:${first?.port}`]
-    await using store = redisState(await openRedis({ clusterNodes }, { answerWithinMs: 300 }))
-    const codes = store.adapterFor('AuthorizationCode')
-    const ids = Array.from({ length: 30 }, (_, index) => `id-${index}`)
-    const findAll = () => Promise.all(ids.map((id) => codes.find(id)))
-    await findAll()
-    first?.freeze()
-    try {
-      await inTime(500, () => rejection(findAll()))
-    } finally {
-      first?.thaw()
-    }
-    await within(1_000, eventually(1_000, findAll))
-  })
+  await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
+  const [first] = cluster.nodes
+  const clusterNodes = [`127.0.0.1:${first?.port}`]
+  await using store = redisState(await openRedis({ clusterNodes }, { answerWithinMs: 300 }))
+  const codes = store.adapterFor('AuthorizationCode')
+  const ids = Array.from({ length: 30 }, (_, index) => `id-${index}`)
+  const findAll = () => Promise.all(ids.map((id) => codes.find(id)))
+  await findAll()
+  first?.freeze()
+  try {
+    await inTime(500, () => rejection(findAll()))
+  } finally {
+    first?.thaw()
+  }
+  await within(1_000, eventually(1_000, findAll))
 })
 
 const LIMIT_MS = 250
@@ -189,23 +183,17 @@ describe('A store is not given up because this process was busy [design 24]', fu
     })
   }
 
-  async function askRedis(location: RedisLocation): Promise<void> {
-    const client = await openRedis(location, { answerWithinMs: LIMIT_MS })
-    try {
-      await client.get('a')
-      await askAndBlock(() => client.get('a'))
-    } finally {
-      client.disconnect()
-    }
+  for (const isCluster of [false, true]) {
+    it(`with ${isCluster ? 'a Redis Cluster' : 'Redis'}`, async () => {
+      await using server = await (isCluster ? startRedisCluster : startRedis)(redis())
+      const location = 'url' in server ? { url: server.url } : { clusterNodes: server.addresses }
+      const client = await openRedis(location, { answerWithinMs: LIMIT_MS })
+      try {
+        await client.get('a')
+        await askAndBlock(() => client.get('a'))
+      } finally {
+        client.disconnect()
+      }
+    })
   }
-
-  it('with Redis', async () => {
-    await using server = await startRedis(redis())
-    await askRedis({ url: server.url })
-  })
-
-  it('with a Redis Cluster', async () => {
-    await using cluster = await startRedisCluster(redis())
-    await askRedis({ clusterNodes: cluster.addresses })
-  })
 })

@@ -10,7 +10,7 @@ import { startOtlpReceiver } from '../support/otlp-receiver.ts'
 import { runGatehouse, startProcess, type Variables } from '../support/process.ts'
 import { freePort, temporaryFolder } from '../support/programs.ts'
 import { startWithPlatform } from '../support/upstream.ts'
-import { get, send } from '../support/wire.ts'
+import { expectAnswer, get, send } from '../support/wire.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'
@@ -98,8 +98,8 @@ describe('traces by OTLP', () => {
 
   it('cost no response when the collector is down, which the log says', async () => {
     const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${await freePort()}`
-    const keySet = async (url: string) => await get(url + paths.jwks)
-    const { result, log } = await exported({ OTEL_EXPORTER_OTLP_ENDPOINT }, keySet)
+    const off = { OTEL_EXPORTER_OTLP_ENDPOINT }
+    const { result, log } = await exported(off, (url) => get(url + paths.jwks))
     expect(result.status).to.equal(200)
     expect(log).to.include('traces could not be exported')
   })
@@ -113,12 +113,12 @@ describe('traces by OTLP', () => {
     await using service = await startWithPlatform({ watchers: { traces } })
     const token = await operatorToken(service.url, readScope('coupons'))
     const headers = { authorization: `Bearer ${token}`, traceparent: SAMPLED }
-    const answer = await get(`${service.url}/admin/api/coupons`, headers)
-    expect(answer.status).to.equal(200)
+    expectAnswer(await get(`${service.url}/admin/api/coupons`, headers), 200)
     const { seen } = await service.platform.seen()
     const [, traceId, sent] = seen.at(-1)?.headers['traceparent']?.split('-') ?? []
-    expect(traceId).to.match(/^[0-9a-f]{32}$/)
-    expect(traceId).to.not.equal(TRACE)
+    expect(traceId)
+      .to.match(/^[0-9a-f]{32}$/)
+      .and.not.equal(TRACE)
     await traces[Symbol.asyncDispose]()
     const sending = receiver.spans.find(({ spanId }) => spanId === sent)
     expect(sending?.name).to.match(/^send 127\.0\.0\.1:\d+$/)

@@ -22,14 +22,9 @@ const KILLED_AFTER = [2, 4, 6]
 const RESTARTED_AFTER = 5
 const ENDPOINTS = ['good', 'late', 'broken', 'hanging']
 
-interface Received {
-  readonly id: string
-  readonly subject: string
-  readonly accepted: boolean
-}
-
 /** Starts a receiver with a path for each endpoint. `broken` and `hanging` fail until `mend` is called. */
 async function startReceiver() {
+  type Received = { readonly id: string; readonly subject: string; readonly accepted: boolean }
   const received = new Map<string, Received[]>(ENDPOINTS.map((name) => [name, []]))
   let isMended = false
   const server = createServer(async (request, response) => {
@@ -74,11 +69,9 @@ async function deliver(location: DatabaseLocation, restart?: () => Promise<void>
     for (let subject = 0; subject < SUBJECTS; subject += 1) {
       const action = round % 2 === 0 ? ('course.publish' as const) : ('course.unpublish' as const)
       const change = { action, subject: { kind: 'course', id: `c${subject}` }, siteId: 's' }
-      const record = async () =>
-        await kysely.transaction().execute(async (trx) => {
-          await recordAuditEvent(trx, { now: Date.now() }, change)
-        })
-      await eventually(30_000, record)
+      await eventually(30_000, () =>
+        kysely.transaction().execute((trx) => recordAuditEvent(trx, { now: Date.now() }, change)),
+      )
     }
     if (KILLED_AFTER.includes(round)) {
       workers[0]?.kill('SIGKILL')
@@ -86,8 +79,6 @@ async function deliver(location: DatabaseLocation, restart?: () => Promise<void>
     }
     if (round === RESTARTED_AFTER) await restart?.()
   }
-  const events = async () =>
-    await kysely.selectFrom('audit_event').select(['id', 'subject_id']).orderBy('id').execute()
   // Makes all messages due now, despite claims of killed processes and waits after failures.
   const pass = async () => await kysely.updateTable('outbox').set({ due_at: 1 }).execute()
   const left = async (names: readonly string[]) =>
@@ -101,7 +92,8 @@ async function deliver(location: DatabaseLocation, restart?: () => Promise<void>
     expect(await left(ENDPOINTS)).to.have.length(0)
   })
   for (const worker of workers) worker.kill('SIGKILL')
-  return { events: await events(), received: receiver.received }
+  const events = await kysely.selectFrom('audit_event').select('id').orderBy('id').execute()
+  return { events, received: receiver.received }
 }
 
 function judge({ events, received }: Awaited<ReturnType<typeof deliver>>) {

@@ -1,17 +1,16 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { sql } from 'kysely'
 import { pino } from 'pino'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { startBackgroundTasks } from '../../src/platform/process/background-tasks.ts'
-import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, obtainTokens, userinfo } from '../support/client.ts'
-import { insert, patiently } from '../support/database.ts'
+import { insert, openEmbedded, rowsOf } from '../support/database.ts'
 import { policyWith, sam } from '../support/gatehouse.ts'
-import { hiddenField } from '../support/page-person.ts'
+import { cookiesIn, hiddenField, targetOf } from '../support/page-person.ts'
+import { connectTo } from '../support/postgres.ts'
 import { configWith, dataFolderWithDemo } from '../support/process.ts'
 import { eventually, temporaryFolder } from '../support/programs.ts'
 import { requireProgram } from '../support/skipped.ts'
@@ -66,13 +65,11 @@ describe('workers', function () {
     expect((await fetch(service.url + paths.ready)).status).to.equal(200)
     const load = startLoad(await tokenAt(service), { connections: 16 })
     await load.progress(200)
-    const location = { kind: 'postgres', url: storage.DATABASE_URL, connectionsMax: 1 } as const
-    await using database = await openDatabase(location, patiently)
-    const { rows } = await sql<{ count: number }>`
-      select count(*) from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid()`.execute(database.kysely)
+    await using client = await connectTo(storage.DATABASE_URL)
+    const { rows } = await client.query(`select count(*)::int from pg_stat_activity
+      where datname = current_database() and pid <> pg_backend_pid()`)
     await load.end()
-    expect(rows[0]?.count).to.be.within(2, 4)
+    expect(rows[0].count).to.be.within(2, 4)
   })
 
   it('count failed sign-ins together without Redis, also when one of them dies', async () => {
@@ -186,9 +183,9 @@ describe('workers', function () {
     service.signal('SIGHUP')
     process.kill(other, 'SIGKILL')
     await service.says('reloaded')
-    await eventually(WAIT_MS, async () => {
-      expect([living(service).length, service.served().length]).to.deep.equal([2, 4])
-    })
+    await eventually(WAIT_MS, async () =>
+      expect([living(service).length, service.served().length]).to.deep.equal([2, 4]),
+    )
   })
 
   it('read the configuration again on a reload, and keep serving when it is wrong', async () => {
@@ -236,8 +233,7 @@ describe('workers', function () {
 async function guess({ url }: Workers): Promise<number> {
   const headers = { connection: 'close' }
   const person = makeHeadlessPerson(sam)
-  const begun = await person.open(authorizeUrl(url), { headers })
-  const page = new URL(begun.headers.get('location') ?? '', url)
+  const page = targetOf(await person.open(authorizeUrl(url), { headers }), url)
   const form = await (await person.open(page, { headers })).text()
   return (await person.open(page, { method: 'POST', body: wrongGuess(form), headers })).status
 }
@@ -245,7 +241,7 @@ async function guess({ url }: Workers): Promise<number> {
 /** Guesses like `guess`, but on one connection and therefore at one worker. */
 async function guessOn({ url }: Workers, { send }: KeptConnection): Promise<number> {
   const { answer } = await send(authorizeUrl(url).href)
-  const cookie = (answer.headers['set-cookie'] ?? []).map((line) => line.split(';')[0]).join('; ')
+  const cookie = cookiesIn(answer.headers['set-cookie'] ?? [])
   const page = answer.headers.location ?? ''
   const form = await send(page, { cookie })
   return (await send(page, { cookie }, wrongGuess(form.body))).answer.statusCode ?? 0
@@ -257,13 +253,11 @@ function wrongGuess(form: string): URLSearchParams {
 }
 
 async function expectSwept(dataDir: string): Promise<void> {
-  const location = { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') } as const
-  await using database = await openDatabase(location, patiently)
+  await using database = await openEmbedded(dataDir)
   const id = `swept-${Date.now()}`
   const row = { model: 'Session', id, payload: '{}', expires_at: 1 } as never
   await insert(database.kysely, 'oauth_state', row)
-  await eventually(WAIT_MS, async () => {
-    const left = database.kysely.selectFrom('oauth_state').select('id').where('id', '=', id)
-    expect(await left.execute()).to.deep.equal([])
-  })
+  await eventually(WAIT_MS, async () =>
+    expect(await rowsOf(database.kysely, 'oauth_state', { id })).to.deep.equal([]),
+  )
 }

@@ -1,11 +1,10 @@
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 import type * as sdk2 from '@modelcontextprotocol/client'
 
-import { listen } from '../../support/listen.ts'
 import { makeSdkState } from '../../support/mcp.ts'
+import { serve } from '../../support/serve.ts'
 import type { Drive, Driving } from '../driving.ts'
 
 const me = { name: 'an application with the SDK', version: '1.0.0' }
@@ -73,14 +72,11 @@ function driveSdk(
 /** Listens at a loopback redirect URI for the code (RFC 8252 §7.3). */
 export async function listenForCallback() {
   const { promise, resolve } = Promise.withResolvers<URLSearchParams>()
-  const server = createServer((request, response) => {
+  const served = await serve((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
-    if (pathname !== '/callback') return response.writeHead(404).end()
+    if (pathname !== '/callback') return void response.writeHead(404).end()
     resolve(searchParams)
-    return response
-      .writeHead(200, { 'content-type': 'text/html' })
-      .end('<h1>You may close this</h1>')
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>You may close this</h1>')
   })
-  const listening = await listen(server)
-  return { ...listening, uri: `${listening.url}/callback`, arrived: promise }
+  return { ...served, uri: `${served.url}/callback`, arrived: promise }
 }

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
 import { join } from 'node:path'
 
 import { newLocalContext } from '../../support/driven.ts'
-import { listen } from '../../support/listen.ts'
+import { serve } from '../../support/serve.ts'
 import type { Desk } from '../desk.ts'
 import type { Drive } from '../driving.ts'
 import { answerPages } from '../person.ts'
@@ -31,16 +30,10 @@ else createRoot(document.body).render(createElement(Application))
 `
 
 /** Drives use-mcp in Chromium, which also tests CORS. */
-export const driveUseMcp: Drive = async ({
-  way,
-  address,
-  clientId,
-  folder,
-  desk,
-  browser,
-  use,
-}) => {
-  await using application = await serve(await bundle(folder, desk), { url: address, clientId })
+export const driveUseMcp: Drive = async (driving) => {
+  const { way, address, clientId, folder, desk, browser, use } = driving
+  const script = await bundle(folder, desk)
+  await using application = await servePage(script, { url: address, clientId })
   await using context = await newLocalContext(browser)
   const window = await context.newPage()
   window.on('console', (message) => desk.note(message.text()))
@@ -77,15 +70,12 @@ async function bundle(folder: string, desk: Desk): Promise<string> {
 }
 
 /** Serves the script at /page.js, and the page at every other path. */
-async function serve(script: string, asked: object) {
-  const server = createServer(({ url, headers }, response) => {
-    if (url === '/page.js') {
-      return response.writeHead(200, { 'content-type': 'text/javascript' }).end(script)
-    }
+async function servePage(script: string, asked: object) {
+  return await serve(({ url, headers }, response) => {
+    const isScript = url === '/page.js'
     const all = JSON.stringify({ ...asked, callbackUrl: `http://${headers.host}/callback` })
-    return response
-      .writeHead(200, { 'content-type': 'text/html' })
-      .end(`<body><script>asked = ${all}</script><script src="/page.js"></script>`)
+    const html = `<body><script>asked = ${all}</script><script src="/page.js"></script>`
+    response.writeHead(200, { 'content-type': isScript ? 'text/javascript' : 'text/html' })
+    response.end(isScript ? script : html)
   })
-  return await listen(server)
 }

@@ -1,15 +1,19 @@
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { s3Storage } from '../../src/school/files/file-storage.ts'
 import { startOperator } from '../support/admin-api.ts'
 import { remove } from '../support/database.ts'
 import { pdf, sendFile } from '../support/files.ts'
 import { type RunningService, startService } from '../support/gatehouse.ts'
+import { askMember, memberToken, readOnly } from '../support/member-api.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { gatehouse, runDoctor } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
+import { rejection } from '../support/rejection.ts'
+import { startS3 } from '../support/s3.ts'
 import { shared } from '../support/shared.ts'
-import { sharedProgram } from '../support/skipped.ts'
+import { askForProgram, sharedProgram } from '../support/skipped.ts'
 import { sharedDemo } from '../support/storages.ts'
 import { refusalOf } from '../support/wire.ts'
 
@@ -76,5 +80,59 @@ describe('hosts with one PostgreSQL', () => {
     await using host = await startService()
     expect(await statusOf(host, 'one')).to.equal(201)
     expect(existsSync(join(folderOf(host), MARKER))).to.equal(false)
+  })
+})
+
+describe('files in an S3-compatible storage [design 33]', () => {
+  const server = shared(async function () {
+    return await startS3(askForProgram(this, 'moto_server'))
+  })
+  const running = shared(() => startService({ environment: server().environment }))
+
+  it('are created and deleted with their rows, and downloaded whole and in part', async () => {
+    const operator = await startOperator(running())
+    const ofTheDemo = await server().listKeys()
+    expect(ofTheDemo).to.have.length(1)
+    const sent = await sendFile({ ...operator, name: 'Shots & more.pdf', bytes: pdf })
+    expect(sent.status).to.equal(201)
+    expect(await server().listKeys()).to.have.length(2)
+
+    const setFile =
+      'mutation ($fileId: ID) { setDigitalProductFile(productId: "dig_shot_list", fileId: $fileId) { id } }'
+    const give = async (fileId: string | null) => await operator.run(setFile, { fileId })
+    const { id } = sent.body
+    await give(id)
+    const token = await memberToken(running().url, readOnly)
+    const query = '{ viewer { digitalProducts { nodes { downloadUrl } } } }'
+    const { body } = await askMember({ url: running().url, token }, { query })
+    const [, address = ''] = /"downloadUrl":"([^"]+)"/.exec(JSON.stringify(body)) ?? []
+    expect(Buffer.from(await (await fetch(address)).arrayBuffer()).equals(pdf)).to.equal(true)
+    const part = await fetch(address, { headers: { range: 'bytes=0-4' } })
+    expect([part.status, await part.text()]).to.deep.equal([206, '%PDF-'])
+
+    await give(null)
+    await operator.run('mutation ($id: ID!) { deleteFile(id: $id) { deletedId } }', { id })
+    expect(await server().listKeys()).to.deep.equal(ofTheDemo)
+  })
+
+  it('are refused to a request signed with another key', async () => {
+    const { environment } = server()
+    const storage = s3Storage({
+      endpoint: environment.FILES_S3_ENDPOINT,
+      bucket: environment.FILES_S3_BUCKET,
+      region: environment.FILES_S3_REGION,
+      accessKeyId: environment.FILES_S3_ACCESS_KEY_ID,
+      secretAccessKey: 'not the key',
+    })
+    const { cause } = await rejection(storage.remove('x'))
+    expect(String(cause)).to.include('responded with 403')
+  })
+
+  it('cannot be uploaded (503) when the storage is down, and leave no row', async () => {
+    await server().kill()
+    expect(refusalOf(await upload(running(), 'later'))).to.equal('503 temporarily_unavailable')
+    const { value } = await startOperator(running())
+    const { totalCount } = await value('{ files(search: "later") { totalCount } }')
+    expect(totalCount).to.equal(0)
   })
 })
