@@ -47,12 +47,8 @@ async function main(): Promise<void> {
   const recorder = opened.use(await startRecorder())
   const clients = await makeClients(chosen, recorder.url)
   const brought = await makeClients(options.all ? products.filter(isChosen) : [], recorder.url)
-  const service = opened.use(
-    await startProcess({
-      BASE_URL: recorder.url,
-      CONFIG_DIR: campusWith([...clients, ...brought]),
-    }),
-  )
+  const CONFIG_DIR = campusWith([...clients, ...brought])
+  const service = opened.use(await startProcess({ BASE_URL: recorder.url, CONFIG_DIR }))
   recorder.serve(service.url)
   const run = { recorder, browser, over: AbortSignal.timeout(RUN_TIMEOUT_MS) }
   await inParallel(clients, 2, async (client) => {

@@ -43,16 +43,14 @@ async function keycloak(settings: Settings, folder: string): Promise<StartedProd
   mkdirSync(join(home, 'data/import'), { recursive: true })
   const realm = fill('keycloak-realm.json', settings)
   writeFileSync(join(home, 'data/import/school-realm.json'), realm)
-  const program = await startCommand(
-    [
-      ...[join(home, 'bin/kc.sh'), 'start-dev', '--import-realm', '--http-host=127.0.0.1'],
-      ...[`--http-port=${settings.PORT}`, '--http-management-port=0'],
-    ],
-    { JAVA_OPTS_APPEND: '-Xmx512m' },
-    `${settings.APP_URL}/realms/school`,
-    START_TIMEOUT_MS,
-  )
-  const url = `${settings.APP_URL}/realms/school/protocol/openid-connect`
+  const command = [
+    ...[join(home, 'bin/kc.sh'), 'start-dev', '--import-realm', '--http-host=127.0.0.1'],
+    ...[`--http-port=${settings.PORT}`, '--http-management-port=0'],
+  ]
+  const school = `${settings.APP_URL}/realms/school`
+  const memory = { JAVA_OPTS_APPEND: '-Xmx512m' }
+  const program = await startCommand(command, memory, school, START_TIMEOUT_MS)
+  const url = `${school}/protocol/openid-connect`
   return {
     ...broker(settings, url, { kc_idp_hint: 'gatehouse' }),
     ...program,
@@ -102,23 +100,17 @@ async function synapse(settings: Settings, folder: string): Promise<StartedProdu
   const [own, provider] = [join(place, 'homeserver.yaml'), join(place, 'provider.yaml')]
   // Verification is off only because this issuer is not https.
   writeFileSync(provider, `${fill('synapse.yaml', settings)}    skip_verification: true\n`)
-  writeFileSync(
-    own,
-    JSON.stringify({
-      server_name: 'school.example',
-      listeners: [
-        {
-          ...{ port: Number(settings.PORT), bind_addresses: ['127.0.0.1'], type: 'http' },
-          resources: [{ names: ['client'] }],
-        },
-      ],
-      database: { name: 'sqlite3', args: { database: join(place, 'homeserver.db') } },
-      ...{ signing_key_path: join(place, 'signing.key'), media_store_path: join(place, 'media') },
-      ...{ macaroon_secret_key: 'a secret of this test', form_secret: 'another of this test' },
-      ...{ report_stats: false, trusted_key_servers: [] },
-      sso: { client_whitelist: [settings.ARRIVAL] },
-    }),
-  )
+  const listener = { port: Number(settings.PORT), bind_addresses: ['127.0.0.1'], type: 'http' }
+  const configuration = {
+    server_name: 'school.example',
+    listeners: [{ ...listener, resources: [{ names: ['client'] }] }],
+    database: { name: 'sqlite3', args: { database: join(place, 'homeserver.db') } },
+    ...{ signing_key_path: join(place, 'signing.key'), media_store_path: join(place, 'media') },
+    ...{ macaroon_secret_key: 'a secret of this test', form_secret: 'another of this test' },
+    ...{ report_stats: false, trusted_key_servers: [] },
+    sso: { client_whitelist: [settings.ARRIVAL] },
+  }
+  writeFileSync(own, JSON.stringify(configuration))
   const python = join(folder, 'bin/python')
   const server = [python, '-m', 'synapse.app.homeserver', '-c', own, '-c', provider]
   await promisify(execFile)(python, [...server.slice(1), '--generate-keys'])
@@ -141,19 +133,15 @@ async function synapse(settings: Settings, folder: string): Promise<StartedProdu
 
 /** Starts kubelogin, which signs a person in and prints a credential for kubectl. */
 async function kubelogin(settings: Settings): Promise<StartedProduct> {
-  const program = await startCommand(
-    [
-      ...['kubelogin', 'get-token', '--skip-open-browser', '--token-cache-storage=none'],
-      ...[`--oidc-issuer-url=${settings.ISSUER}`, `--oidc-client-id=${settings.CLIENT_ID}`],
-      ...[`--oidc-client-secret=${settings.CLIENT_SECRET}`, '--oidc-extra-scope=email'],
-      `--listen-address=127.0.0.1:${settings.PORT}`,
-      `--oidc-redirect-url=${settings.REDIRECT_URI}`,
-      `--open-url-after-authentication=${settings.ARRIVAL}`,
-    ],
-    {},
-    settings.APP_URL,
-    START_TIMEOUT_MS,
-  )
+  const command = [
+    ...['kubelogin', 'get-token', '--skip-open-browser', '--token-cache-storage=none'],
+    ...[`--oidc-issuer-url=${settings.ISSUER}`, `--oidc-client-id=${settings.CLIENT_ID}`],
+    ...[`--oidc-client-secret=${settings.CLIENT_SECRET}`, '--oidc-extra-scope=email'],
+    `--listen-address=127.0.0.1:${settings.PORT}`,
+    `--oidc-redirect-url=${settings.REDIRECT_URI}`,
+    `--open-url-after-authentication=${settings.ARRIVAL}`,
+  ]
+  const program = await startCommand(command, {}, settings.APP_URL, START_TIMEOUT_MS)
   return {
     ...program,
     signInUrl: settings.APP_URL,

@@ -18,12 +18,7 @@ export interface Wire {
   forged: number
 }
 
-interface Exchange {
-  readonly method: string
-  readonly url: URL
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
-}
+type Exchange = { method: string; url: URL; headers: IncomingHttpHeaders; body: Buffer }
 
 export type Recorder = Awaited<ReturnType<typeof startRecorder>>
 

@@ -96,9 +96,8 @@ async function walk(client: Client, run: Run, complaints: string[]): Promise<voi
 
 function checkAuthorization({ authorizations }: Wire, { nonce }: Library, issuer: string): void {
   const { code_challenge_method, resource, ...asked } = Object.fromEntries(authorizations[0] ?? [])
-  expect({ code_challenge_method, resource }, 'the authorization request').to.deep.equal({
-    ...{ code_challenge_method: 'S256', resource: issuer },
-  })
+  const sent = [code_challenge_method, resource]
+  expect(sent, 'PKCE and resource of the authorization request').to.deep.equal(['S256', issuer])
   const bound = ['code_challenge', 'state', 'nonce'].filter((name) => asked[name])
   const expected = ['code_challenge', 'state', ...(nonce === 'none' ? [] : ['nonce'])]
   expect(bound, 'what the authorization request is bound to').to.deep.equal(expected)

@@ -319,16 +319,12 @@ describe('npm run conformance -- serve --for', () => {
 /** Starts a service on a free port. Its clients redirect to `suite`. */
 async function serveFor(suite: SuiteServer, kind: ServiceKind = 'plain') {
   const port = await freePort()
-  return await serveOverHttps({
-    ...{ port, baseUrl: `https://localhost:${port}`, suiteBaseUrl: suite.url },
-    ...{ alias: settings.alias, kind },
-  })
+  const addresses = { baseUrl: `https://localhost:${port}`, suiteBaseUrl: suite.url }
+  return await serveOverHttps({ port, ...addresses, alias: settings.alias, kind })
 }
 
 const aboutServed = ({ baseUrl }: ServedOverHttps, { url: suiteBaseUrl }: SuiteServer) => ({
-  ...about,
-  baseUrl,
-  settings: { ...settings, suiteBaseUrl },
+  ...{ ...about, baseUrl, settings: { ...settings, suiteBaseUrl } },
 })
 
 describe('npm run conformance -- plan --suite', () => {

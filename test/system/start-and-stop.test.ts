@@ -22,7 +22,7 @@ import { keepConnection } from '../support/workers.ts'
 
 const example = join(import.meta.dirname, '../../config/example.env')
 
-const refusals: readonly [Variables, readonly string[]][] = [
+const refusals: [Variables, string[]][] = [
   [
     {
       ...{ PORT: 'pa55', TRUST_PROXY: 'true', DEMO_DATA: 'yes', LOG_LEVEL: 'pa55' },

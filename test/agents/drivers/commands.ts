@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { freePort } from '../../support/programs.ts'
 import { ask, type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
 
+/** The machine in the names of packages that contain a program. */
+const machine = `${process.platform}-${process.arch}`
+
 /** Returns the command that runs a client from npm. */
 const programOf = ({ folder }: Driving, name: string) =>
   [process.execPath, join(folder, 'node_modules/.bin', name)] as const
@@ -18,9 +21,7 @@ const optionOf = ({ clientId }: Driving, option: string) =>
 export const driveCodex: Drive = async (driving) => {
   const { address, desk, model } = driving
   const program = programOf(driving, 'codex')
-  desk.write(
-    '.codex/config.toml',
-    `model = "stand-in"
+  const configuration = `model = "stand-in"
 model_provider = "stand-in"
 mcp_oauth_credentials_store = "file"
 check_for_update_on_startup = false
@@ -28,8 +29,8 @@ check_for_update_on_startup = false
 name = "stand-in"
 base_url = "${model.url}/v1"
 wire_api = "responses"
-`,
-  )
+`
+  desk.write('.codex/config.toml', configuration)
   const registered = optionOf(driving, '--oauth-client-id')
   // Adding a server that requires a token starts the sign-in.
   await desk.succeed([...program, 'mcp', 'add', SERVER, '--url', address, ...registered])
@@ -41,8 +42,7 @@ wire_api = "responses"
 export const driveClaudeCode: Drive = async (driving) => {
   const { address, clientId, folder, desk, model } = driving
   // Run this program directly, because the package's command only starts it.
-  const name = `claude-code-${process.platform}-${process.arch}`
-  const program = join(folder, 'node_modules/@anthropic-ai', name, 'claude')
+  const program = join(folder, 'node_modules/@anthropic-ai', `claude-code-${machine}`, 'claude')
   const environment = {
     ...{ ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: 'none', ENABLE_TOOL_SEARCH: 'false' },
     ...{ DISABLE_AUTOUPDATER: '1', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
@@ -59,8 +59,7 @@ export const driveClaudeCode: Drive = async (driving) => {
 
 export const driveCopilot: Drive = async (driving) => {
   const { address, clientId, folder, desk, model } = driving
-  const name = `copilot-${process.platform}-${process.arch}`
-  const program = join(folder, 'node_modules/@github', name, 'copilot')
+  const program = join(folder, 'node_modules/@github', `copilot-${machine}`, 'copilot')
   const registered =
     clientId === undefined ? {} : { oauthClientId: clientId, oauthPublicClient: true }
   const server = { type: 'http', url: address, tools: ['*'], ...registered }
@@ -74,10 +73,8 @@ export const driveCopilot: Drive = async (driving) => {
   // Copilot signs in only in a terminal, which `script` provides, and stays open. End it when it has listed the tools.
   const listed = `${desk.home}/.cache/copilot/mcp-tools/*.json`
   const wait = `until ls ${listed}; do sleep 0.1; done > /dev/null 2>&1; kill $$`
-  await desk.run({
-    command: ['script', '-qec', `(${wait}) & exec ${program}`, '/dev/null'],
-    environment,
-  })
+  const command = ['script', '-qec', `(${wait}) & exec ${program}`, '/dev/null']
+  await desk.run({ command, environment })
   return await ask(driving, [program, '--silent', '-p', QUESTION], environment)
 }
 
@@ -110,24 +107,21 @@ export const driveMcporter: Drive = async (driving) => {
 
 export const driveOpencode: Drive = async (driving) => {
   const { address: url, clientId, folder, desk, model } = driving
-  const name = `opencode-${process.platform}-${process.arch}`
-  const program = join(folder, 'node_modules', name, 'bin/opencode')
+  const program = join(folder, 'node_modules', `opencode-${machine}`, 'bin/opencode')
   const standIn = {
     npm: '@ai-sdk/openai-compatible',
     options: { baseURL: `${model.url}/v1`, apiKey: 'none' },
     models: { 'stand-in': {} },
   }
   const server = { type: 'remote', url, oauth: clientId === undefined ? undefined : { clientId } }
-  desk.write(
-    '.config/opencode/opencode.json',
-    JSON.stringify({
-      autoupdate: false,
-      mcp: { [SERVER]: server },
-      provider: { 'stand-in': standIn },
-      model: 'stand-in/stand-in',
-      small_model: 'stand-in/stand-in',
-    }),
-  )
+  const configuration = {
+    autoupdate: false,
+    mcp: { [SERVER]: server },
+    provider: { 'stand-in': standIn },
+    model: 'stand-in/stand-in',
+    small_model: 'stand-in/stand-in',
+  }
+  desk.write('.config/opencode/opencode.json', JSON.stringify(configuration))
   const environment = {
     OPENCODE_DISABLE_AUTOUPDATE: '1',
     OPENCODE_DISABLE_MODELS_FETCH: '1',
@@ -146,14 +140,8 @@ export function drivePython(script: string): Drive {
 }
 
 /** Drives an application in Go or Rust, which was built when it was installed. */
-export const driveProgram: Drive = async ({
-  way,
-  address,
-  clientId = [],
-  scopes,
-  folder,
-  desk,
-}) => {
+export const driveProgram: Drive = async (driving) => {
+  const { way, address, clientId = [], scopes, folder, desk } = driving
   const words = [address, JSON.stringify(way.calls), (await scopes()).join(' '), clientId]
   return await desk.succeed([join(folder, 'program'), words].flat(2))
 }

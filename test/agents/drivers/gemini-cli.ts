@@ -17,16 +17,14 @@ function driveWith(settings: (driving: Driving) => Promise<object>): Drive {
   return async (driving) => {
     const { address, folder, desk, model } = driving
     const server = { httpUrl: address, trust: true, ...(await settings(driving)) }
-    desk.write(
-      '.gemini/settings.json',
-      JSON.stringify({
-        mcpServers: { [SERVER]: server },
-        security: { auth: { selectedType: 'gemini-api-key' } },
-        general: { disableAutoUpdate: true },
-        privacy: { usageStatisticsEnabled: false },
-        telemetry: { enabled: false },
-      }),
-    )
+    const configuration = {
+      mcpServers: { [SERVER]: server },
+      security: { auth: { selectedType: 'gemini-api-key' } },
+      general: { disableAutoUpdate: true },
+      privacy: { usageStatisticsEnabled: false },
+      telemetry: { enabled: false },
+    }
+    desk.write('.gemini/settings.json', JSON.stringify(configuration))
     const file = join(folder, 'node_modules/.bin/gemini')
     const program = [process.execPath, file, '--skip-trust', '-m', MODEL]
     const environment = {
@@ -35,11 +33,9 @@ function driveWith(settings: (driving: Driving) => Promise<object>): Drive {
       // Gemini CLI opens a browser only if there is a display.
       DISPLAY: ':0',
     }
-    const { output } = await desk.run({
-      command: [...program, '-p', `/mcp auth ${SERVER}`],
-      environment,
-      reply: { to: 'Do you want to continue?', type: 'Y\n' },
-    })
+    const command = [...program, '-p', `/mcp auth ${SERVER}`]
+    const reply = { to: 'Do you want to continue?', type: 'Y\n' }
+    const { output } = await desk.run({ command, environment, reply })
     // The exit code says only that the command needs a terminal.
     if (!output.includes('Successfully authenticated'))
       throw new Error('Gemini CLI did not report a successful sign-in')

@@ -46,10 +46,8 @@ export const driveUseMcp: Drive = async (driving) => {
   await popup.waitForURL((url) => url.protocol !== 'about:')
   await answerPages(popup, { serviceUrl: new URL(address).origin, person: way.person })
   await window.waitForSelector('#ready, #failed', { state: 'attached' })
-  return await use(async (tool, values) =>
-    String(
-      await window.evaluate(([name, given]) => callTool(name, given), [tool, values] as const),
-    ),
+  return await use(async (...called) =>
+    String(await window.evaluate(([name, given]) => callTool(name, given), called)),
   )
 }
 
@@ -59,13 +57,10 @@ declare function callTool(name: string, values: object): Promise<string>
 async function bundle(folder: string, desk: Desk): Promise<string> {
   const words = ['--bundle', '--log-level=error', '--define:process.env.NODE_ENV="production"']
   const script = join(desk.home, 'bundle.js')
-  await desk.succeed(
-    [
-      ...[process.execPath, join(folder, 'node_modules/esbuild/bin/esbuild')],
-      ...[desk.write('page.js', page), `--outfile=${script}`, ...words],
-    ],
-    { NODE_PATH: join(folder, 'node_modules') },
-  )
+  const NODE_PATH = join(folder, 'node_modules')
+  const program = [process.execPath, join(NODE_PATH, 'esbuild/bin/esbuild')]
+  const files = [desk.write('page.js', page), `--outfile=${script}`]
+  await desk.succeed([...program, ...files, ...words], { NODE_PATH })
   return readFileSync(script, 'utf8')
 }
 
