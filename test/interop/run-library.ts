@@ -109,7 +109,7 @@ function checkExchange({ tokenRequests }: Wire, library: Library, issuer: string
     authenticationOf(request),
   ])
   const expected = ['authorization_code', issuer, library.authentication]
-  expect(sent, 'requests for tokens').to.deep.equal([expected])
+  expect(sent, `requests for tokens: ${JSON.stringify(sent)}`).to.deep.equal([expected])
 }
 
 function authenticationOf({ basic, fields }: Wire['tokenRequests'][number]) {
