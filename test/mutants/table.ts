@@ -22,7 +22,7 @@ inRedis > atMs« || inFolder > atMs→»
 (!marker «&&→||» !(await
 «|| value === id→»)
 || «!→»id ||
-# school/files/shared-folder.ts: system/shared-folder
+# school/files/shared-folder.ts: system/files
 «if (engine === 'sqlite') return→»
 «if (!(await insertNew(trx, 'setting', row))) return→await insertNew(trx, 'setting', row)»
 id «===→!==» undefined || id ===
