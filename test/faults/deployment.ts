@@ -57,7 +57,8 @@ export async function startDeployment(
   }
   const processes: ServiceProcess[] = []
   opening.defer(async () => {
-    for (const each of processes) await each[Symbol.asyncDispose]()
+    // The first process has no entry if only the second one could start.
+    for (const index of processes.keys()) await processes[index]?.[Symbol.asyncDispose]()
   })
   const start = async (index: number, command?: readonly string[]) => {
     processes[index] = await startProcess({ ...variables, PORT: ports[index] ?? '' }, command)

@@ -8,6 +8,7 @@ import {
   isCompositeType,
   isEnumType,
   isInputObjectType,
+  isInterfaceType,
   isListType,
   isNonNullType,
   isObjectType,
@@ -62,7 +63,8 @@ const DEPTH_MAX = 9
 function selection(making: Making, type: GraphQLOutputType, depth: number): string {
   const { chance } = making
   const named = getNamedType(type)
-  if (!isObjectType(named)) return isCompositeType(named) ? '{ __typename }' : ''
+  if (!isObjectType(named) && !isInterfaceType(named))
+    return isCompositeType(named) ? '{ __typename }' : ''
   const fields = Object.values(named.getFields())
   const count = 1 + chance.number(chance.is(0.02) ? 40 : 4)
   const parts = Array.from({ length: count }, () => part(making, chance.pick(fields), depth))

@@ -10,7 +10,10 @@ export function onlyAdds(sql: string): boolean {
   })
 }
 
-/** The known forms of statements; others count as changes. `own` has the tables and columns created in the same file, which nothing uses yet. */
+/**
+ * The known forms of statements; others count as changes. `own` has the tables and columns created in the same file,
+ * which nothing uses yet.
+ */
 const forms: readonly (readonly [
   form: RegExp,
   onlyAdds: (match: readonly string[], own: Set<string>) => boolean,
