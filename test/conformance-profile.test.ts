@@ -40,7 +40,7 @@ describe('the conformance profile [design 26]', () => {
   })
 
   // [OpenID Connect Core §15.1; OpenID Connect Core §5.5.1.1]
-  it("serves the suite's request without PKCE, with Basic, an ES256 id_token of bare identity, and the requested acr and essential claims", async () => {
+  it("serves the suite's request without PKCE, with Basic, a bare ES256 id_token, the requested acr and essential claims", async () => {
     expect(service().log.join('')).to.include('conformance profile is on')
     const { body: metadata } = await get(service().url + paths.openidConfiguration)
     expect(metadata.id_token_signing_alg_values_supported).to.include.members(['ES256', 'RS256'])
@@ -68,6 +68,7 @@ describe('the conformance profile [design 26]', () => {
     const { person, form } = await obtainCode(url, asSuite)
     const silent = authorizeUrl(url, { ...asSuite, prompt: 'none' })
     expect((await person.authorize(silent, redirectUri)).searchParams.has('code')).to.equal(true)
+    // The form has a code_verifier, although the request had no code_challenge.
     const downgraded = { ...form, client_secret }
     expect(refusalOf(await postForm(url + paths.token, downgraded))).to.equal('400 invalid_grant')
   })

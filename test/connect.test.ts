@@ -123,7 +123,7 @@ describe('/admin/{site}/assistants', () => {
     expect(await made('cursor')).to.have.length(0)
   })
 
-  it('shows how operators connect their own: the address for the chosen areas, and which assistants must be approved first (design 38)', async () => {
+  it('shows how operators connect their own: the address for the chosen areas, and assistants to approve first (design 38)', async () => {
     const { text: plain } = await visit(`${page}/own`)
     expect(plain).to.include(`${service().url}/mcp/admin`).and.include('northlight-admin')
     expect(plain).to.include('courses:read').and.not.include('account:read')

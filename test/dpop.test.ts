@@ -374,7 +374,7 @@ describe('DPoP: the key to which a refresh binds', () => {
   })
 
   // [RFC 9449 §5.2; RFC 6749 §4.1.2]
-  it('is required at both grants for an application that demands bound tokens, which loses its grant when a code comes twice, unlike a page that runs its callback twice', async () => {
+  it('is required at both grants for an application that demands bound tokens, whose grant ends when a code comes twice', async () => {
     await using service = await startService(on)
     const { url, kysely } = service
     const before = await obtainTokens(url)

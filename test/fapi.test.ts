@@ -47,7 +47,7 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
     }
   }
 
-  it('appears in the settings of the application, and works from the pushed request to the logout token [RFC 9126 §2; RFC 9126 §2.2]', async () => {
+  it('appears in the settings, and works from the pushed request to the logout token [RFC 9126 §2; RFC 9126 §2.2]', async () => {
     await using walk = await begin()
     const { url, notices } = walk
     const operator = makePagePerson(url, olivia)

@@ -199,7 +199,9 @@ describe('authorize: unsupported features (OpenID Connect Core §6) [23]', () =>
 
   const types = ['token', 'id_token', 'code id_token', 'code token', 'none', 'CODE']
   for (const response_type of types)
-    refuses('unsupported_response_type', { [response_type]: { response_type, nonce: 'n' } })
+    refuses('unsupported_response_type', {
+      [`response_type ${response_type}`]: { response_type, nonce: 'n' },
+    })
 })
 
 // [RFC 6749 §10.14]
