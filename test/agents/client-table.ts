@@ -39,7 +39,7 @@ const mcpRemoteAsksForNothing: Known = {
 const refreshes: NonNullable<Agent['known']> = {
   later: {
     reason: 'with a grant for reads, it refreshes its token instead of asking for more',
-    sentence: 'let the person connect to a URL such as',
+    sentence: 'let the person connect to a URL that names these areas',
   },
 }
 

@@ -17,7 +17,7 @@ interface Protocol {
 export type ModelServer = Awaited<ReturnType<typeof startModelServer>>
 
 /** The advice in the service's instructions for changes that need more scopes. */
-const advice = /let the person connect to a URL such as \S+ that names them/
+const advice = /let the person connect to a URL that names these areas, such as \S+/
 
 /** Starts a stub of a model. It calls the chosen tool, and repeats the result and the advice. Supports four protocols. */
 export async function startModelServer() {
