@@ -65,7 +65,7 @@ describe('the notification inbox of the Member API', () => {
     expect(open.totalCount).to.equal(await unread())
   })
 
-  it('marks one notification read, then all of this person, and keeps the times [Notification inbox 2]', async () => {
+  it('marks one notification read and keeps its time, then marks all, of this person only [Notification inbox 2]', async () => {
     const before = await unread()
     const { body } = await ask({ query: markRead, variables })
     expect(body.errors).to.equal(undefined)

@@ -245,8 +245,8 @@ describe('/admin/<site>/overview and /audit', () => {
 
   it('begin at a home page with the next steps, figures and what needs attention', async () => {
     const { kysely } = service()
-    const other = makePagePerson(service().url, marco)
-    const home = async () => (await other.visit('/admin/open-kitchen')).text
+    const owner = makePagePerson(service().url, marco)
+    const home = async () => (await owner.visit('/admin/open-kitchen')).text
     const site_id = 'sit_open_kitchen'
     await remove(kysely, 'oauth_application', { site_id })
     const day = Math.floor(Date.now() / DAY_MS)

@@ -27,6 +27,9 @@ describe('passkeys', () => {
   let aheadMs = 0
   const now = () => Date.now() + aheadMs
   const service = sharedService({ host: 'localhost', policy: flushingSoon, now })
+  afterEach(() => {
+    aheadMs = 0
+  })
   const here = () => service().url
 
   /** Adds a passkey with the options on a person's page. `lies` are false values in the response. */
@@ -38,18 +41,18 @@ describe('passkeys', () => {
     return { device, person, seen: await person.send(page, add, { credential, name: 'Phone' }) }
   }
 
-  const follow = async (browser: Browser, to: string | null, init?: RequestInit) =>
+  const openAt = async (browser: Browser, to: string | null, init?: RequestInit) =>
     await answerOf(await browser.open(new URL(to ?? '', here()), init))
   const post = async (browser: Browser, path: string, fields: Fields) => {
     const form = { method: 'POST', body: encode(fields) }
-    const { status, headers, text } = await follow(browser, path, form)
+    const { status, headers, text } = await openAt(browser, path, form)
     return { status, location: headers.get('location'), text }
   }
 
   const arrive = async (asked: Fields = {}) => {
     const { browser } = makePagePerson(here(), sam)
     const at = await openAuthorization(browser, here(), asked)
-    const { text, headers } = await follow(browser, at.href)
+    const { text, headers } = await openAt(browser, at.href)
     const csrf = hiddenField(text)
     const send = async (credential: string, form = { at, csrf }) =>
       await post(browser, `${form.at.pathname}/passkey`, { credential, csrf: form.csrf })
@@ -83,7 +86,7 @@ describe('passkeys', () => {
     expect((await eventOf('passkey.add')).after).to.equal('{"passkey":"Phone"}')
     const { browser, status, location } = await signInWith(device)
     expect(status).to.equal(303)
-    expect((await follow(browser, location)).headers.get('location')).to.match(/consent$|\?code=/)
+    expect((await openAt(browser, location)).headers.get('location')).to.match(/consent$|\?code=/)
     expect((await rowOfDevice(device.id)).last_used_at).to.be.above(0)
     expect(await acrsOf('per_sam')).to.include('urn:gatehouse:mfa')
     await mailsWith(service(), 'A passkey for', sam.login)
@@ -92,7 +95,7 @@ describe('passkeys', () => {
   it('count as one factor, if the authenticator did not verify its user', async () => {
     const { device } = await enrol(olivia, { lies: { flags: 1 | 64 } })
     const { browser, location } = await signInWith(device, { flags: 1 })
-    await follow(browser, location)
+    await openAt(browser, location)
     const acrs = await acrsOf('per_olivia')
     expect(acrs).to.include('urn:gatehouse:passkey').and.not.include('urn:gatehouse:mfa')
   })
@@ -154,7 +157,7 @@ describe('passkeys', () => {
     const { device } = await enrol(noor)
     const { send, options, browser, at } = await arrive()
     const response = device.use(options)
-    await follow(browser, (await send(response)).location)
+    await openAt(browser, (await send(response)).location)
     browser.keep(at, [`gatehouse=${at.pathname.split('/')[2]}; path=${at.pathname}`])
     expect((await send(response)).status).to.equal(400)
   })
@@ -281,7 +284,7 @@ describe('passkeys', () => {
     expect(options.allowCredentials).to.deep.include({ type: 'public-key', id: device.id })
     const { status, location } = await send(device.use(options, { flags: 1 }))
     expect(status).to.equal(303)
-    await follow(browser, location)
+    await openAt(browser, location)
     expect(await acrsOf('per_noor')).to.include('urn:gatehouse:mfa')
     expect((await arriveWithPassword(amir, asked)).location, 'has none').to.match(/authorize/)
   })

@@ -9,8 +9,9 @@ import { askToAuthorize, openAuthorization, register } from './support/client.ts
 import { withDatabases } from './support/database.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { olivia, startService, startWith } from './support/gatehouse.ts'
+import { follow } from './support/identity-provider.ts'
 import { withoutLimits } from './support/limits.ts'
-import { consentAgain, signIn } from './support/relying-party.ts'
+import { signIn } from './support/relying-party.ts'
 import { fresh } from './support/shared.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 import { expectAnswer, refusalOf } from './support/wire.ts'
@@ -193,8 +194,9 @@ forEachStorage('a connector of ChatGPT', (start) => {
 
     const signedIn = await signIn(url, asking)
     expect((await signedIn.exchange()).access_token).to.be.a('string')
-    const page = await consentAgain(signedIn)
-    expectAnswer(page, 200, 'role="note"', 'Is this your own connection?', 'chatgpt.com')
+    const page = await follow(signedIn.person, signedIn.start)
+    const warning = ['role="note"', 'Is this your own connection?']
+    expectAnswer(page, 200, 'id="consent-page"', 'chatgpt.com', ...warning)
     const silent = await openAuthorization(signedIn.person, url, { ...fields, prompt: 'none' })
     expect(silent.href).to.include('error=consent_required')
 
@@ -249,8 +251,9 @@ it('a custom URI scheme of a platform completes the flow, with consent each time
   const cursor = { ...asking, clientId: client_id, redirectUri }
   const signedIn = await signIn(url, cursor)
   expect((await signedIn.exchange()).access_token).to.be.a('string')
+  const page = await follow(signedIn.person, signedIn.start)
   const said = ['an app on this device (cursor)', 'Any program can use this name.']
-  expectAnswer(await consentAgain(signedIn), 200, ...said)
+  expectAnswer(page, 200, 'id="consent-page"', ...said)
   for (const redirect_uri of [
     `${redirectUri}/`,
     'cursor://anysphere.cursor-mcp:1/oauth/callback',

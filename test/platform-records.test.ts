@@ -233,9 +233,9 @@ describe('the credential of the platform', () => {
     const large = ' '.repeat(RECORDS_BYTES_MAX + 1)
     expect((await post(url, large, 'x.y.z')).status).to.equal(401)
     expect((await post(url, large, await sign(url, large))).status).to.equal(413)
-    for (const other of [{ 'content-encoding': 'gzip' }, { 'content-type': 'application/json' }]) {
-      const { status } = await post(url, body, await sign(url, body), other)
-      expect(status, Object.keys(other).join()).to.equal(415)
+    for (const more of [{ 'content-encoding': 'gzip' }, { 'content-type': 'application/json' }]) {
+      const { status } = await post(url, body, await sign(url, body), more)
+      expect(status, Object.keys(more).join()).to.equal(415)
     }
     expect((await get(url + path)).status).to.equal(405)
   })

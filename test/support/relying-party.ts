@@ -2,7 +2,6 @@ import * as oidc from 'openid-client'
 
 import { type Answers, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { notes, sam } from './gatehouse.ts'
-import { answerOf } from './wire.ts'
 
 /** The options of a sign-in. By default, Sam signs in to the demo's public member application. */
 export interface Asking {
@@ -66,11 +65,4 @@ export async function signIn(url: string, asking: Asking = {}) {
 export async function getTokens(url: string, asking: Asking = {}) {
   const signedIn = await signIn(url, asking)
   return { ...signedIn, tokens: await signedIn.exchange() }
-}
-
-/** Repeats the request of a sign-in in its browser. Returns the consent page, which must come next. */
-export async function consentAgain({ person, start }: Awaited<ReturnType<typeof signIn>>) {
-  const target = new URL((await person.open(start)).headers.get('location') ?? '', start)
-  if (!/\/consent$/.test(target.pathname)) throw new Error(`${target} is no consent page`)
-  return await answerOf(await person.open(target))
 }
