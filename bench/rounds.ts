@@ -44,7 +44,7 @@ const ANSWERS_OF_CONNECTION_MIN = 100
 
 /** The number of codes to prepare for each second. The service and the bare engine do not exchange more. */
 export const CODES_PER_SECOND = { one: 700, many: 1400 }
-/** For peers, which create codes slowly. The load ends early if a peer exchanges more. */
+/** The same number for peers, which create codes slowly. If a peer exchanges all its codes, the load ends early. */
 const CODES_OF_PEER_PER_SECOND = { one: 100, many: 300 }
 
 /**

@@ -173,7 +173,7 @@ async function happenInMarch({ kysely }: Database): Promise<void> {
     await sql.raw(`insert into ${rows}`).execute(kysely)
 }
 
-/** Enrols 20,000 people at one instant, so a shorter period does not bring them below the limit of a statement. */
+/** Enrols 20,000 people at the same instant, so even the shortest period contains all of them. */
 async function enrolTwentyThousand({ kysely }: Database, purchasedAt: number): Promise<void> {
   const digits = sql.raw(Array.from({ length: 10 }, (_, i) => `select ${i} i`).join(' union all '))
   const numbers = sql`with digit as (${digits}), number as (

@@ -33,8 +33,11 @@ const redirects = [
   ['GitHub Copilot CLI', 'http://127.0.0.1:38923/callback'],
 ] as const
 
-const named = (client_name: string): Described =>
-  documents.find((each) => each.client_name === client_name) ?? { client_name, client_id: 'none' }
+function named(name: string): Described {
+  const found = documents.find(({ client_name }) => client_name === name)
+  if (!found) throw new Error(`the configuration has no document of ${name}`)
+  return found
+}
 
 describe('metadata documents of real clients, in the default configuration (Client registration 5)', () => {
   const host = shared(async () => {

@@ -1,3 +1,7 @@
+import {
+  protectedResourcePath,
+  protectedResources,
+} from '../src/api/discovery/protected-resource.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, authorizeUrl, locationOf } from './support/client.ts'
@@ -7,9 +11,7 @@ import { SECRET, sharedService } from './support/storages.ts'
 import { encode, FORM, get, preflight, send, type WireRequest } from './support/wire.ts'
 
 const documents = [paths.openidConfiguration, paths.authorizationServer]
-const resourceDocuments = Object.values<string>(paths).filter((path) =>
-  path.startsWith(paths.protectedResource),
-)
+const resourceDocuments = protectedResources.map((resource) => protectedResourcePath(resource))
 const origin = 'https://elsewhere.example'
 
 describe('the authorization server metadata', () => {

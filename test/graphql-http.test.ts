@@ -152,7 +152,8 @@ describe('POST /member/graphql', () => {
 
     it('advises to send a long query with POST', async () => {
       const answer = await get({ query: `${viewer} #${'x'.repeat(8000)}` })
-      expectAnswer(answer, 414, 'send the query with POST')
+      expectAnswer(answer, 414)
+      expect(answer.body.error_description).to.include('send the query with POST')
     })
 
     it('and POST answer the hash of a persisted query as clients expect, with 200', async () => {

@@ -45,8 +45,8 @@ export function timeZones(): readonly string[] {
 export type TextValues = Readonly<Record<string, TextValue>>
 
 /**
- * Returns a text of the catalogue. Its message can show `values` by name, select a plural, and mark content with the
- * tags of `values` and `marks`.
+ * Returns a text of the catalogue. Its ICU message can contain arguments and plurals of `values`, and tags that `values`
+ * or `marks` render.
  */
 export function text(id: TextId, values: TextValues = {}): Html {
   const all = { ...marks, ...values } as never

@@ -198,7 +198,7 @@ export const environmentVariables = z.object({
   AUDIT_STREAM: z
     .string()
     .optional()
-    .describe('Where to write audit events as JSON: stdout, stderr or a file. If empty, nowhere.'),
+    .describe('Audit stream (JSON lines): stdout, stderr or a file. If empty, the stream is off.'),
   LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'info', 'debug', 'silent').describe(
     'The lowest level to log: fatal, error, warn, info or debug. `silent` logs nothing.',
   ),

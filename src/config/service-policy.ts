@@ -63,7 +63,7 @@ const identityProvider = z.strictObject({
   domains: z.array(z.string().refine(isMailDomain, 'must be a domain name')).max(100).default([]),
 })
 
-/** Limits on sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups, and related periods. */
+/** Limits on sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups, and periods of sign-ins. */
 const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),

@@ -1,4 +1,4 @@
-/** A request whose texts have one character per byte. `@{name}` is a placeholder for a value of the running service. */
+/** A request whose strings have one character per byte (latin1). `@{name}` is a placeholder for a value of the running service. */
 export interface FuzzRequest {
   readonly method: string
   readonly path: string

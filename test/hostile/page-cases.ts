@@ -17,7 +17,7 @@ const document = { client_id: 'https://claude.ai/client.json' }
 type Strings = Record<string, string>
 type TokenOf = (world: World) => Promise<Strings>
 
-/** Forms that change something. An operator's browser sends each of them. */
+/** Forms that change something. An attacker makes an operator's browser submit them. */
 const forms: readonly (readonly [what: string, path: string, fields?: Strings])[] = [
   ['creating an application', '/admin/northlight/applications', { ...evil, scope: 'account:read' }],
   ['deleting an application', `${application}/delete`],

@@ -29,7 +29,7 @@ const START_TIMEOUT_MS = 90_000
 const examples = join(import.meta.dirname, '../../examples/products')
 const PRODUCT_SECRET = 'a secret of this test'
 
-/** Returns an example with the values of this run. */
+/** Returns an example with its placeholders replaced by the values of this run. */
 function fill(example: string, settings: Settings): string {
   const values = { ...settings, PRODUCT_SECRET, PRODUCT_REDIRECT_URI: settings.ARRIVAL }
   const text = readFileSync(join(examples, example), 'utf8')

@@ -47,7 +47,7 @@ const byTime = (id: string, expiry: string) => [
     select 'site', 'person', 'client', 'publishCourse', '{}', ${id}, ${id}, ${expiry}`,
 ]
 
-/** Fills each table that the clean-up covers with `rows` expired rows (a multiple of ten) and fewer unexpired ones. */
+/** Adds `rows` expired rows (a multiple of ten), and fewer unexpired rows, to each table that the clean-up covers. */
 export async function fillExpiring(
   database: Database,
   { rows, nowMs }: { readonly rows: number; readonly nowMs: number },

@@ -17,7 +17,7 @@ export function sharedService(setup?: ServiceSetup, start: Start = startService)
   return shared(async () => await start(setup))
 }
 
-/** Runs a suite on every storage of the run: SQLite, PostgreSQL, and PostgreSQL with Redis. */
+/** Runs a suite on each storage that TEST_STORES selects: SQLite, PostgreSQL, and PostgreSQL with Redis. */
 export function forEachStorage(name: string, suite: (start: Start) => void): void {
   forEachDatabase(name, suite)
 

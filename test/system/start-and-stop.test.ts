@@ -177,7 +177,7 @@ async function beginRequest({ url }: ServiceProcess): Promise<Socket> {
   socket.write(`POST ${paths.token} HTTP/1.1\r\nHost: ${host}\r\n`)
   socket.write('Content-Type: application/x-www-form-urlencoded\r\nExpect: 100-continue\r\n')
   socket.write(`Content-Length: ${body.length}\r\n\r\n${body.slice(0, 10)}`)
-  // The interim response shows that the service works on the request.
+  // The interim response shows that the service has begun to handle the request.
   await once(socket, 'data')
   return socket
 }

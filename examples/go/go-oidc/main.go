@@ -51,7 +51,7 @@ func main() {
 		Endpoint:     endpoint,
 		Scopes:       []string{oidc.ScopeOpenID, "profile", "account:read"},
 	}
-	// The verifier accepts the algorithm in discovery, which is ES256.
+	// The verifier accepts the signing algorithm that discovery advertises: ES256.
 	verifier := provider.Verifier(&oidc.Config{ClientID: config.ClientID})
 	resource := oauth2.SetAuthURLParam("resource", issuer)
 

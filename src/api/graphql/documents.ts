@@ -129,7 +129,7 @@ type Fold = (selections: SelectionSetNode, within: number) => number
 
 type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number
 
-/** Creates a function that computes a number from selections. Evaluates a fragment once for each `within`. */
+/** Creates a function that computes a number from selections. Evaluates a fragment once for each value of `within`. */
 export function makeFold(
   document: DocumentNode,
   join: (total: number, part: number) => number,

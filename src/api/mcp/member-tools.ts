@@ -41,7 +41,7 @@ export const memberTools: readonly Tool[] = [
     name: 'list_purchases',
     title: 'My purchases',
     description:
-      'Lists the latest 20 purchases of each kind at once: courses with the end of access, digital products, ' +
+      'Lists the latest 20 purchases of each kind at once: courses with expireDate, digital products, ' +
       'consultations, and event registrations. For more, or for details, use the tool for one kind.',
     path: ['viewer'],
     selection: `enrolledCourses { nodes { id slug title expireDate hasLifetimeAccess progressPercent } totalCount }

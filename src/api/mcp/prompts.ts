@@ -49,7 +49,7 @@ export const promptCatalogue: readonly Prompt[] = [
     text: ({ days = '30' }) =>
       `Which of my courses end within the next ${quoted(days)} days? Call list_enrolled_courses with ` +
       'access: ACTIVE and sort: EXPIRE_DATE until expireDate is later than that; null means lifetime access. ' +
-      'List the courses that end, with the date and progressPercent. Say so if there are none.',
+      'List these courses with expireDate and progressPercent. Say so if there are none.',
   },
   {
     name: 'whats_new',
@@ -87,7 +87,7 @@ export const promptCatalogue: readonly Prompt[] = [
     access: needs(readScope('courses'), readScope('students')),
     arguments: [asks('course', 'Title or slug of the course.', true)],
     text: ({ course }) =>
-      `Who is enrolled in the course ${quoted(course)} and has not started? Find it with list_site_courses, its ` +
+      `Who is enrolled in the course ${quoted(course)} and has not started? Find the course with list_site_courses, its ` +
       'students with list_site_students by courseId, and the progress of each with get_site_student. List those whose ' +
       'progress in this course has no lastWatchedAt, with the date on which they enrolled.',
   },

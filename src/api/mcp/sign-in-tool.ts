@@ -59,7 +59,7 @@ const signIn = defineTool({
       .array(z.enum(changeableAreas))
       .optional()
       .describe(
-        'For an operator: all areas that your task changes. The sign-in then grants read access, and write access to these.',
+        'For an operator: all areas that your task changes. The sign-in then also grants write access to these areas.',
       ),
   }),
   async run({ change }, call) {

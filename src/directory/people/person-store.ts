@@ -1,4 +1,4 @@
-/** Finds the people who can sign in, and records their sign-outs. The sessions themselves are in the engine's store. */
+/** Finds the people who can sign in, and records their sign-outs. The engine keeps the sessions. */
 
 import { type Kysely, sql } from 'kysely'
 

@@ -34,7 +34,7 @@ type DocumentPorts = Pick<Platform, 'database' | 'now'>
 export const STALE_MS = 7 * 86_400_000
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
-/** Limits for remembered failures. Ten seconds suffice, because the engine retries at once and people reload soon. */
+/** Limits for remembered failures. The engine repeats a failed fetch at once, so remember it for ten seconds. */
 const failureBounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
 
 /**

@@ -155,8 +155,8 @@ export async function removeApp({ kysely }: Database, line: AppLine, actor: Acto
 
 /**
  * Ends all grants with their codes and tokens, all browser sessions, one-time links and recovery codes. Run it after a
- * restore, because the backup lacks later sign-outs, revocations and uses of codes. People must then consent again.
- * Call it before any process accepts requests. After a failure, call it again. Records one audit event instead of one
+ * restore, because the backup lacks later sign-outs, revocations and uses of codes. People must sign in and consent
+ * again. Call it before any process accepts requests. After a failure, call it again. Records one audit event instead of one
  * per grant. Webhook receivers must resynchronize all their data, because a restore undoes changes without events.
  *
  * @param nowMs epoch milliseconds, from the clock of the database (`withDatabase`)

@@ -121,7 +121,7 @@ export async function placeParts(
   const restored = await restorePostgres({ url: location.url, environment }, part)
   const differences = findDifferences(manifest, restored)
   if (differences.length > 0) {
-    const advice = 'The restored database differs from the backup. Empty it and restore again:'
+    const advice = 'The database differs from the backup. Empty the database and restore again:'
     throw new Error([advice, ...differences].join('\n'))
   }
   return { location, finish: () => finishPostgres(location.url) }

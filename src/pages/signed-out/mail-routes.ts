@@ -13,7 +13,7 @@ import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 
-/** The Content-Security-Policy of a message. It allows only inline styles and images of this service. */
+/** The Content-Security-Policy of a message. Besides inline styles, it allows only images from this service. */
 const MESSAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
 

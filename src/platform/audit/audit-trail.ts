@@ -138,7 +138,7 @@ interface Tally {
   times: number
 }
 
-/** Counts events of a minute that differ only in address or request, to store them as at most two rows. */
+/** Counts events of a minute that differ only in address or request. They normally take one or two rows. */
 function countEvents() {
   let tallies = new Map<string, Tally>()
   let kinds = { minute: 0, ofAction: new Map<string, number>() }

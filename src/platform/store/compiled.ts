@@ -24,7 +24,7 @@ export function compiled<Values extends object, Row>(
   return async (values) => await runStatement(kysely, fill(kysely, values))
 }
 
-/** Creates a function that compiles a query on the first call for an engine, and fills in the values. */
+/** Creates a function that fills values into a query. Compiles the query once for each database engine. */
 export function compiledOnce<Values extends object, Row>(
   build: (kysely: Kysely<Schema>, value: Valued<Values>) => Compilable<Row>,
 ): (kysely: Kysely<Schema>, values: Values) => CompiledQuery<Row> {

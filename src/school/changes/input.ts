@@ -16,7 +16,7 @@ function withoutNul(schema: z.ZodString | z.ZodURL) {
   return schema.refine((value) => !value.includes('\0'), 'must not contain a NUL character')
 }
 
-/** Control characters, line separators, and direction characters, which can disguise a name. */
+/** Control characters, line separators, and bidirectional formatting characters, which can disguise a name. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
 /** Creates the schema of a single line of text, such as a name. */
