@@ -132,8 +132,10 @@ async function scopesOf(serviceUrl: string, { path }: Way): Promise<readonly str
 
 /** Throws when the time is over, or as soon as the client prints the sentence of a known failure. */
 async function failure(desk: Desk, known: Known | undefined): Promise<never> {
-  while (known === undefined || !desk.transcript().includes(known.sentence))
-    await delay(READ_EVERY_MS, undefined, { signal: desk.signal })
+  while (known === undefined || !desk.transcript().includes(known.sentence)) {
+    desk.signal.throwIfAborted()
+    await delay(READ_EVERY_MS)
+  }
   throw new Error(known.sentence)
 }
 

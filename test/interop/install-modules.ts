@@ -22,21 +22,17 @@ export async function installModules(
       ? { kind: 'installed', folder: cacheFolder }
       : { kind: 'missing', why: `${modules.package} is not installed here` }
   }
-  const [name, program, words, timeout] =
+  const fetching =
     modules.registry === 'crates'
       ? // Takes minutes, but only once: the build stays in the folder.
-        (['rust-programs', 'cargo', ['build', '--quiet'], 480_000] as const)
-      : ([
-          `spring-boot-${modules.springBoot}`,
-          'mvn',
-          [
-            '-q',
-            '-B',
-            `-Dspring-boot.version=${modules.springBoot}`,
-            'dependency:copy-dependencies',
-          ],
-          180_000,
-        ] as const)
+        { name: 'rust-programs', command: 'cargo build --quiet', timeout: 480_000 }
+      : {
+          name: `spring-boot-${modules.springBoot}`,
+          command: `mvn -q -B -Dspring-boot.version=${modules.springBoot} dependency:copy-dependencies`,
+          timeout: 180_000,
+        }
+  const { name, command, timeout } = fetching
+  const [program = '', ...words] = command.split(' ')
   const folder = join(cacheFolder, name)
   try {
     cpSync(source, folder, { recursive: true })

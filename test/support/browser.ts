@@ -73,10 +73,11 @@ export async function signInAt(page: Page, address: string, ...rest: [Person, sh
 
 /** Moves the focus with Tab to the element, and presses Enter. Waits for the element `shows`, if given. */
 export async function press(page: Page, selector: string, shows?: string): Promise<void> {
-  const isThere = `document.activeElement.matches(${JSON.stringify(selector)})`
-  for (let presses = 0; !(await page.evaluate(isThere)); presses += 1) {
+  let isThere: unknown = false
+  for (let presses = 0; !isThere; presses += 1) {
     if (presses === 60) throw new Error(`Tab does not reach ${selector}`)
     await page.keyboard.press('Tab')
+    isThere = await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)
   }
   await page.keyboard.press('Enter')
   if (shows !== undefined) await page.locator(shows).waitFor()

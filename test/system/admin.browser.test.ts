@@ -8,12 +8,16 @@ import { linkTo } from '../support/mail-folder.ts'
 import { eventually } from '../support/programs.ts'
 import { sharedService } from '../support/storages.ts'
 
-/** Clicks the link or button with this name, and looks at the page that follows. */
-async function clickAndLook(page: Page, name: string, ...next: [title: string, shows?: string]) {
-  const link = page.getByRole('link', { name })
-  await link.or(page.getByRole('button', { name })).first().click()
+type Looking = [page: Page, name: string, title: string, shows?: string]
+
+/** Clicks the only link or button with this name, and looks at the page that follows. */
+async function clickAndLook(role: 'link' | 'button', ...[page, name, ...next]: Looking) {
+  await page.getByRole(role, { name }).click()
   await look(page, ...next)
 }
+
+const followLink = async (...looking: Looking) => await clickAndLook('link', ...looking)
+const pressButton = async (...looking: Looking) => await clickAndLook('button', ...looking)
 
 describe('/admin and /account in a browser', () => {
   const metadataDocuments = { openRegistration: true }
@@ -26,9 +30,10 @@ describe('/admin and /account in a browser', () => {
   it('an operator enables the feature and creates a client; a student connects and removes it', async () => {
     await remove(service().kysely, 'site_feature', { site_id: 'sit_open_kitchen' })
     const operator = await signedIn('/admin', marco)
-    await clickAndLook(operator, 'Beta features', 'beta-off')
-    await clickAndLook(operator, 'Switch MCP connections on', 'beta-on')
-    await clickAndLook(operator, 'OAuth applications', 'applications-none')
+    await followLink(operator, 'Beta features', 'beta-off')
+    await pressButton(operator, 'Switch MCP connections on', 'beta-on')
+    await operator.getByRole('link', { name: 'OAuth applications' }).first().click()
+    await look(operator, 'applications-none')
     await operator.getByRole('link', { name: 'New application' }).click()
     await operator.getByLabel('Name').fill('Recipe Box')
     const redirect_uri = 'http://127.0.0.1:9/callback'
@@ -36,7 +41,7 @@ describe('/admin and /account in a browser', () => {
     await operator.getByRole('radio', { name: /^Public/ }).check()
     await operator.getByRole('checkbox', { name: /account:read/ }).check()
     await look(operator, 'application-new')
-    await clickAndLook(operator, 'Create application', 'application')
+    await pressButton(operator, 'Create application', 'application')
     const client_id = await operator.locator('#client-id').innerText()
     const scope = 'openid account:read'
     await obtainTokens(service().url, { client_id, redirect_uri, scope }, june)
@@ -49,8 +54,8 @@ describe('/admin and /account in a browser', () => {
     await student.getByRole('link', { name: 'Connected apps' }).first().click()
     await student.getByRole('heading', { name: 'Recipe Box' }).waitFor()
     await look(student, 'apps')
-    await clickAndLook(student, 'Remove Recipe Box', 'remove-app')
-    await clickAndLook(student, 'Remove access', 'apps-none', '#no-apps')
+    await followLink(student, 'Remove Recipe Box', 'remove-app')
+    await pressButton(student, 'Remove access', 'apps-none', '#no-apps')
   })
 
   it('an operator adds a webhook endpoint, tries, changes, disables and deletes it', async () => {
@@ -101,15 +106,10 @@ describe('/admin and /account in a browser', () => {
     await operator.getByLabel('Name').fill('Kitchen Server')
     await operator.getByLabel('Redirect addresses').fill('http://kitchen.example/callback')
     await operator.getByRole('radio', { name: /^Confidential/ }).check()
-    await clickAndLook(
-      operator,
-      'Create application',
-      'application-wrong',
-      '#redirect-uris-problem',
-    )
+    await pressButton(operator, 'Create application', 'application-wrong', '#redirect-uris-problem')
     await operator.getByLabel('Redirect addresses').fill('https://kitchen.example/callback')
-    await clickAndLook(operator, 'Create application', 'application-secret', '#new-secret')
-    await clickAndLook(operator, 'Create a new secret', 'application-two-secrets')
+    await pressButton(operator, 'Create application', 'application-secret', '#new-secret')
+    await pressButton(operator, 'Create a new secret', 'application-two-secrets')
     const application = new URL(operator.url()).pathname
     await operator.locator('.remove-secret').first().click()
     await look(operator, 'secret-remove')
@@ -126,7 +126,7 @@ describe('/admin and /account in a browser', () => {
     )
     await operator.goto(`${site}/resource-servers`)
     await operator.getByLabel('Name').fill('Library API')
-    await clickAndLook(operator, 'Register', 'resource-server', '#new-secret')
+    await pressButton(operator, 'Register', 'resource-server', '#new-secret')
     const resourceServer = new URL(operator.url()).pathname
     await lookAt(
       operator,
@@ -135,7 +135,7 @@ describe('/admin and /account in a browser', () => {
       ...['/admin/northlight', '/account/security', '/account/sessions', '/account/data'],
       '/account/sign-out-everywhere',
     )
-    await clickAndLook(operator, 'Sign out everywhere', 'signed-out-everywhere')
+    await pressButton(operator, 'Sign out everywhere', 'signed-out-everywhere')
     const { page } = await open({ at: '/account' })
     await page.locator('#login-cancel').click()
     await look(page, 'not-signed-in', '#not-signed-in-page')

@@ -55,22 +55,22 @@ async function crashUnderLoad(service: ServiceProcess, { held, codes, killAfter 
     })
     if (!answer) return undefined
     expect(refusalOf(answer)).to.equal('200 undefined')
+    expect(answer.body.refresh_token).to.be.a('string')
     accessTokens.push(answer.body.access_token)
     if (accessTokens.length === killAfter) process.kill(service.pid, 'SIGKILL')
     return answer.body.refresh_token
   }
   const refreshing = held.map(async (first, family) => {
-    for (
-      let token: string | undefined = first;
-      token;
-      token = await receive(refresh(service.url, token))
-    )
+    let token: string | undefined = first
+    while (token !== undefined) {
       held[family] = token
+      token = await receive(refresh(service.url, token))
+    }
   })
   const exchanging = async () => {
     for (const code of codes) {
       const token = await receive(redeem(service.url, code))
-      if (!token) return
+      if (token === undefined) return
       exchanged.push(code)
       held.push(token)
     }
