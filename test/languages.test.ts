@@ -34,7 +34,7 @@ describe('languages', () => {
   const service = sharedService()
 
   for (const language of languages) {
-    it(`${language} has every message, with the same values, and says “school” for a site, and “platform” only for what runs all schools`, () => {
+    it(`${language} has every message, with the same values and words: “school” for a site, “platform” only for all schools`, () => {
       // Formatting a text loads the catalogue.
       text('word.signIn').for({ language, timeZone: 'UTC' })
       const catalogue = catalogues.get(language) ?? {}

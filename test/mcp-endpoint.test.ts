@@ -78,7 +78,7 @@ describe('the tool endpoint', () => {
       })
 
       // [MCP Authorization §Scope Selection Strategy; MCP Authorization §Error Handling; Errors 4.1; 111]
-      it('answers 401 to an anonymous call, with the scope that the tool needs, and to every method with a malformed token [Errors 4]', async () => {
+      it('answers 401 with the needed scope to an anonymous call, and to every method with a malformed token [Errors 4]', async () => {
         const { url } = running()
         const required = 'an access token is required; send it in the Authorization header'
         const needed = { get_viewer: MEMBER_READ, sign_in: 'openid profile email' }
@@ -158,7 +158,7 @@ describe('the tool endpoint', () => {
   })
 
   // [threat 21]
-  it('opens no scoped tool by an unusual spelling of the message, or a header that names another tool', async () => {
+  it('opens no scoped tool by an unusual spelling, and refuses a header that names another tool [2026-07-28]', async () => {
     const { url } = running()
     for (const spelling of [
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_viewer","name":"get_service_info","name":"get_viewer"}}',

@@ -21,8 +21,10 @@ const places = [userinfo, memberApi, adminApi, mcp, mcpMember, mcpAdmin, upload]
 
 async function ask({ url }: World, place: Place, headers: readonly string[], query = '') {
   const [, , path, body, type = 'application/json'] = place
-  const target = { path: path + query, headers: ['Content-Type', type, ...headers] }
-  return await send(url, body === undefined ? target : { ...target, method: 'POST', body })
+  const target = { path: path + query, headers }
+  if (body === undefined) return await send(url, target)
+  const typed = ['Content-Type', type, ...headers]
+  return await send(url, { ...target, method: 'POST', headers: typed, body })
 }
 
 const unsigned = unsignedJwt({ sub: 'per_sam', scope: 'account:read', aud: 'x' })
