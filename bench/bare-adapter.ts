@@ -13,7 +13,7 @@ const belongsToGrant: ReadonlySet<string> = new Set([
   'RefreshToken',
 ])
 
-/** The lifetime of a record without an expiry. None is expected, because the configuration sets all lifetimes. */
+/** The lifetime of a record without an expiry. The configuration sets all lifetimes, so no such record is expected. */
 const DAY_SECONDS = 86_400
 
 export function bareAdapter(redis: Redis): AdapterFactory {

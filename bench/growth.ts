@@ -23,7 +23,7 @@ export interface Grown {
   readonly microseconds: Readonly<Record<Growing, number>>
 }
 
-/** Fills each storage to each size. Measures the sizes of a storage in turn. */
+/** Fills each storage to each size, and measures the sizes of a storage in turn. */
 export async function measureGrowth(
   stores: Stores,
   options: Options,

@@ -1,6 +1,7 @@
 /**
  * `node bench/migration.ts [--people n] [--sign-ins n] [storage…]`: imports people with bcrypt hashes, and then lets the
- * first of them sign in while UserInfo is called. By default, a thousand of a million, on SQLite and on PostgreSQL.
+ * first of them sign in while UserInfo is called. By default, a thousand of a million people sign in, on SQLite and then
+ * on PostgreSQL.
  */
 
 import { createWriteStream, rmSync } from 'node:fs'

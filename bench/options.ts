@@ -10,7 +10,7 @@ export const storages = {
 } as const
 export type Storage = keyof typeof storages
 
-/** The measurements besides single operations. */
+/** The measurements in addition to those of single operations. */
 const sections = ['sign-ins', 'import', 'watched', 'workers', 'counted', 'start', 'growth'] as const
 export type Section = (typeof sections)[number]
 
@@ -27,13 +27,13 @@ export interface Options {
   readonly starts: number
   /** Replaces `seconds` for growth and for several processes. The service writes usage only every three seconds. */
   readonly growthSeconds: number
-  /** The numbers of grants for growth. The figures of each are compared with those of the first. */
+  /** The numbers of grants for growth. The figures at each number are compared with those at the first. */
   readonly growthSizes: readonly number[]
   /** The number of lines to import while the service runs. */
   readonly importLines: number
   readonly json: string | undefined
   readonly write: boolean
-  /** The operation to profile, instead of measuring. */
+  /** The operation to profile. Nothing is measured then. */
   readonly profile: OperationName | undefined
 }
 

@@ -84,7 +84,7 @@ interface Origin {
   readonly inNode: boolean
 }
 
-/** Renders the microseconds of a request by file or package, highest first. */
+/** Renders the microseconds of a request by file or package, the highest first. */
 function sumUp(
   { nodes, samples, timeDeltas, startTime }: Profile,
   { from, to, requests }: Span & { readonly requests: number },

@@ -10,9 +10,9 @@ export interface Measured {
   readonly name: string
   readonly kind: 'ours' | 'bare' | 'peer'
   readonly url: string
-  /** The URLs of operations that have another port. */
+  /** The URLs of operations whose port differs from that of `url`. */
   readonly urls?: Partial<Record<OperationName, string>>
-  /** The process, whose processor time includes its children. */
+  /** The server process. Its processor time includes that of its children. */
   readonly pid: number
   readonly supply: Supply
 }
@@ -34,15 +34,15 @@ export interface Figure {
 
 export type Figures = Map<string, Map<OperationName, Figure>>
 
-/** The maximum share of requests that may fail, such as at the storage timeout. Above it, `loadOf` measures again. */
+/** The maximum share of failed requests, for example after the storage timeout. Above it, `loadOf` measures again. */
 const FAILED_SHARE_MAX = 0.1
 const ATTEMPTS_MAX = 5
 
-/** The minimum number of responses, for a meaningful percentile and processor time. */
+/** The minimum number of responses for a meaningful percentile and processor time. */
 const ANSWERS_MIN = 500
 const ANSWERS_OF_CONNECTION_MIN = 100
 
-/** The number of codes to prepare for each second. The service and the bare engine do not exchange more. */
+/** The number of codes to prepare for each second. Neither the service nor the bare engine exchanges more. */
 export const CODES_PER_SECOND = { one: 700, many: 1400 }
 /** The same number for peers, which create codes slowly. If a peer exchanges all its codes, the load ends early. */
 const CODES_OF_PEER_PER_SECOND = { one: 100, many: 300 }

@@ -41,7 +41,7 @@ export interface CopiedTokens {
   readonly scopes: readonly string[]
 }
 
-/** Selects the rows of the person with the grant. @throws unless there is exactly one grant, with one family */
+/** Selects the rows of the person with the grant. @throws unless there is exactly one grant, with exactly one family */
 export function sampleOf(rows: readonly SampleRow[]): Sample {
   const grant = onlyOne(rows, 'oauth_grant')
   const family = onlyOne(rows, 'refresh_token_family')

@@ -1,6 +1,6 @@
 /**
  * `node bench/search.ts [--people n] [storage…]`: imports people into one site, and searches them through the Admin API.
- * By default, a million, on SQLite and on PostgreSQL. A search reads up to four pages, each with the count.
+ * By default, it imports a million, into SQLite and then into PostgreSQL. A search reads up to four pages, each with the total count.
  */
 
 import { createWriteStream } from 'node:fs'
@@ -31,7 +31,7 @@ const people = Number(values.people)
 const syllables = ['an', 'be', 'chi', 'dor', 'el', 'fa', 'gre', 'ho', 'is', 'jo', 'ka', 'li', 'mo']
 const endings = ['a', 'son', 'mann', 'es', 'ski', 'o', 'ine', 'y', 'berg', 'u', 'ert']
 
-/** Returns the name of a rank. Names of different ranks may begin alike, as real ones do. */
+/** Returns the name with a rank. Names with different ranks may begin alike, as real names do. */
 function nameOf(rank: number, spread: number): string {
   const at = (rank * spread) % (syllables.length ** 3 * endings.length)
   const third = Math.floor(at / (syllables.length ** 2 * endings.length))
@@ -90,7 +90,7 @@ const query = `query ($search: String, $after: String) {
 
 type Run = Awaited<ReturnType<typeof startOperator>>['run']
 
-/** Searches, and reads some pages. A response without data counts as failed, usually after the storage timeout. */
+/** Searches, and reads some pages. A response without data, usually after the storage timeout, counts as failed. */
 async function searchPages(run: Run, search: string) {
   const tookMs: number[] = []
   let [after, found, failed]: [string | undefined, number, number] = [undefined, 0, 0]

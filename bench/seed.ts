@@ -32,7 +32,7 @@ const BATCH = 5000
 const tableNames = Object.keys(tables) as Table[]
 
 /**
- * Copies the rows of the only person with a grant and replaces their identifiers, so this file need not repeat the
+ * Copies the rows of the only person with a grant, with new identifiers, so this file need not repeat the
  * schema. The service must be stopped.
  *
  * @param accessToken an access token of that grant

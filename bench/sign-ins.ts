@@ -15,7 +15,7 @@ export interface SignInFigure {
 const PARALLEL_SIGN_INS = 8
 export const SIGN_IN_CONNECTIONS = 16
 
-/** Measures UserInfo alone, and while one person signs in from eight browsers without a pause. */
+/** Measures UserInfo alone, and while one person keeps signing in from eight browsers. */
 export async function measureSignIns(
   server: Measured,
   { rounds, seconds }: Pick<Options, 'rounds' | 'seconds'>,

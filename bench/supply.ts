@@ -35,7 +35,7 @@ interface Protocol {
   readonly endpoints: Readonly<
     Record<'token' | 'userinfo' | 'introspection' | 'discovery' | 'jwks', string>
   >
-  /** The fields that authenticate the client of all tokens, and the caller of introspection. */
+  /** The form fields that authenticate the client of all tokens (`client`) and the introspecting party (`caller`). */
   readonly client: Fields
   readonly caller: Fields
 }
@@ -54,7 +54,7 @@ export interface Supply extends Protocol {
 
 /**
  * Signs in with some browsers, which then get further codes without a page. Requests tokens of the bare engine without
- * `resource`, which costs the engine less.
+ * `resource`, because that costs the engine less.
  */
 export async function makeSupply(
   url: string,

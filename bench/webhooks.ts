@@ -1,7 +1,7 @@
 /**
  * `node bench/webhooks.ts [seconds] [events per second]`: delivers events of ten sites to 100 endpoints, ten of which
- * never answer, from two processes on PostgreSQL. Requests UserInfo at the same time. In the first seconds, both processes
- * open their connections to the endpoints, so a short run shows a longer p99.
+ * never answer, from two processes on PostgreSQL. It requests UserInfo at the same time. In the first seconds, both
+ * processes open their connections to the endpoints, so a short run shows a longer p99.
  */
 
 import { type ChildProcess, fork } from 'node:child_process'

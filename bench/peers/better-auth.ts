@@ -28,7 +28,7 @@ export const betterAuth: Peer = {
     install(
       {
         ...{ registry: 'npm', name: 'better-auth', version },
-        // The exact peer dependencies of the provider. With newer ones, npm finds a conflict.
+        // The exact peer dependencies of the provider. With newer versions, npm reports a conflict.
         with: [
           ...[`@better-auth/oauth-provider@${version}`, `@better-auth/core@${version}`],
           ...['@better-auth/utils@0.4.2', '@better-fetch/fetch@1.3.2', 'better-call@1.4.0'],

@@ -22,7 +22,7 @@ const BUILD_TIMEOUT_MS = 1_800_000
 const ADMIN_TIMEOUT_MS = 30_000
 const PERSON = 'sam'
 
-/** A server in Go with opaque tokens. It has no pages, so the bench approves sign-ins and consents at its admin port. */
+/** A server in Go with opaque tokens. It has no pages, so the bench approves requests through its admin port. */
 export const hydra: Peer = {
   name: 'Hydra',
   version,

@@ -1,6 +1,6 @@
 /**
  * `node bench/peers/main.ts` compares the service with other authorization servers, in the standard operations on
- * PostgreSQL. Names each peer that cannot run on this machine, with the reason.
+ * PostgreSQL. It names each peer that cannot run on this machine, with the reason.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -81,7 +81,7 @@ async function startService(stores: Stores, cores: Cores | undefined) {
   })
 }
 
-/** Installs and starts a peer. Returns the reason if that is impossible here. */
+/** Installs and starts a peer. Returns the reason if it cannot run on this machine. */
 async function startPeer(
   peer: Peer,
   stores: Stores,

@@ -31,9 +31,9 @@ export interface Place {
 
 export type StartedPeer = AsyncDisposable & Pick<Measured, 'pid' | 'supply' | 'urls'>
 
-/** The number of connections of a peer to its database, which is the same as for the service. */
+/** The number of connections of a peer to its database, the same as for the service. */
 export const DATABASE_CONNECTIONS = 10
-/** For a peer whose requests sometimes take two connections. With fewer, all requests could wait for each other. */
+/** For a peer whose requests sometimes take two connections. With fewer, its requests could block each other. */
 export const MORE_DATABASE_CONNECTIONS = CONNECTIONS + 4
 export const SCOPE = 'openid profile email'
 
@@ -56,7 +56,7 @@ export async function startServer(
 export function requestUrl(endpoint: string, clientId: string, scope: string): URL {
   const fields = {
     ...{ response_type: 'code', client_id: clientId, redirect_uri: notes.redirectUri, scope },
-    // Hydra accepts no short state.
+    // Hydra rejects a short `state`.
     ...{ state: 'the-state-of-the-bench', code_challenge: codeChallenge },
     code_challenge_method: 'S256',
   }
@@ -71,7 +71,7 @@ export type Person = ReturnType<typeof makeHeadlessPerson>
 export type Answer = (page: URL, response: Response) => Promise<Step>
 
 /**
- * Signs in with one new browser at a time, because a cold server takes seconds for many sign-ins at once.
+ * Signs in with one new browser at a time, because a newly started server takes seconds for many sign-ins.
  *
  * @param signIn signs the person in before the authorization request
  */

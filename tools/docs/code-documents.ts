@@ -45,7 +45,7 @@ function summaryOf(alert: string): string {
   return summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '*$1*')
 }
 
-/** Maximum number of label values to list. For longer lists, only their length is shown. */
+/** The maximum number of label values to list. If there are more, only their number is shown. */
 const LISTED_MAX = 7
 
 function labelWords(labels: NonNullable<Metric['labels']>): string {

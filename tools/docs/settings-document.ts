@@ -39,7 +39,7 @@ function renderVariables(): string {
   return renderTable(['variable', 'default', 'meaning'], rows)
 }
 
-/** Returns the path of each field of config/service.json, as in test/data/settings.txt. */
+/** Returns the path of each field of config/service.json, in the notation of test/data/settings.txt. */
 export function settingPaths(): string[] {
   return Object.entries(sections).flatMap(([name, section]) => {
     const fields = fieldsOf(section)

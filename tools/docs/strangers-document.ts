@@ -36,7 +36,7 @@ function renderStored(): string {
 function total(kept: readonly Kept[]): string {
   const hours = new Map<string, number>()
   for (const each of kept) {
-    // Rows with the same limit share it, so count only the largest one.
+    // Rows with the same limit share it, so count only the largest of these rows.
     const { limit = each.what } = each
     hours.set(limit, Math.max(hours.get(limit) ?? 0, keptInAnHour(each) ?? 0))
   }

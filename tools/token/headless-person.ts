@@ -15,7 +15,7 @@ export type HeadlessPerson = ReturnType<typeof makeHeadlessPerson>
 const STEPS_MAX = 20
 
 /**
- * Creates a person without a browser, who follows redirects, keeps cookies, and submits the sign-in, second-factor,
+ * Simulates a person without a browser: follows redirects, keeps cookies, and submits the sign-in, second-factor,
  * site and consent pages. Pages are identified by their ids and fields.
  */
 export function makeHeadlessPerson(answers: Answers) {
