@@ -112,7 +112,7 @@ function useOneAudience(query: URLSearchParams, { canonical }: Resources): void 
 
 const [changePrefix = ''] = changePaths.mcp.split(':')
 
-/** Returns the areas to change that the `resource` values name (design 38). */
+/** Returns the areas that the client asks to change, as named in its `resource` values (design 38). */
 function areasIn(named: readonly string[]): string[] {
   return named.flatMap((resource) => resource.split(changePrefix)[1]?.split(AREA_SEPARATOR) ?? [])
 }
@@ -138,7 +138,7 @@ function offerApproval(ctx: Context, areas: readonly string[], baseUrl: string):
   ctx.status = 403
 }
 
-/** Renames or removes three parameters that the engine accepts only with `openid`. Many clients send a `nonce`. */
+/** Renames or removes parameters that the engine accepts only with `openid`. Many clients send a `nonce` without it. */
 function renamePlain(query: URLSearchParams): void {
   // A repeated parameter is an error (RFC 6749 §3.1), so leave it to the engine.
   if (query.getAll('nonce').length === 1) query.delete('nonce')

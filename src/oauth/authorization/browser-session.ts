@@ -45,7 +45,7 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
 
 /**
  * Replaces the browser's session after the person has changed the password on our own pages. Copies of the old cookie
- * no longer work. If that session is `from` and had two factors, so has the new one. Returns the new session's id.
+ * no longer work. If the old session is `from` and has two factors, the new one keeps them. Returns the new id.
  */
 export async function renewSession(
   engine: Provider,

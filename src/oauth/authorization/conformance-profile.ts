@@ -60,7 +60,7 @@ export async function makeConformanceProfile(
     claims,
     clients: clients.map((client, position) => ({
       ...toClientMetadata(client),
-      // Keep the authentication method, which may be HTTP Basic.
+      // Keep the configured authentication method, which may be HTTP Basic.
       ...settings.clients[position],
       scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
     })),

@@ -76,7 +76,7 @@ export function makeEngineDependencies(
 /**
  * Memoizes a lookup per request to the engine. All checks of a request must see the same state.
  *
- * @param sameAs returns another question with the same answer
+ * @param sameAs returns the arguments of another call that has the same answer
  */
 function oncePerRequest<Question extends unknown[], Answer>(
   ask: (...question: Question) => Promise<Answer>,

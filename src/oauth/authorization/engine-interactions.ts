@@ -136,7 +136,7 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     scopes: scopesToShow(params),
     /** The requested scopes that the remembered grant lacks; empty if no grant is remembered. */
     newScopes: details.grantId === undefined ? [] : missingScopes(prompt.details),
-    /** For the prompt `select_account`, the sites to choose from. For other prompts, the decided site, if any. */
+    /** For the prompt `select_account`, the sites to choose from. For other prompts, the request's site, if any. */
     sites: sitesOf(prompt.details as PromptDetails),
     /** Link for using another account. Repeats the request or, if requests must be pushed, signs the person out. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,

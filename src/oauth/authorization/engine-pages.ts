@@ -58,7 +58,7 @@ function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   }
 }
 
-/** Returns the client's name and website, the origin of its first https redirect URI; undefined if there is none. */
+/** Returns the client's name, and the origin of its first https redirect URI as its website; undefined without one. */
 function appOf({ oidc: { client } }: KoaContextWithOIDC): RejectedUri['app'] {
   const website = client?.redirectUris?.find((uri) => uri.startsWith('https:'))
   if (!client || website === undefined) return undefined
@@ -67,7 +67,7 @@ function appOf({ oidc: { client } }: KoaContextWithOIDC): RejectedUri['app'] {
 
 type AdmitsAddress = (clientId: string) => boolean
 
-/** Explains to people why a client is unknown. Returns undefined for other errors (`clientId` is not a string). */
+/** Explains to people why a client is unknown. Returns undefined if `clientId` is not a string, as for other errors. */
 function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): string | undefined {
   if (typeof clientId !== 'string') return undefined
   if (isLoopbackClientId(clientId)) {

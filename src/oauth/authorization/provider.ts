@@ -184,7 +184,7 @@ function discoveryMembers(
   return {
     revocation_endpoint_auth_methods_supported: authMethods,
     introspection_endpoint_auth_methods_supported: authMethods,
-    // With `private_key_jwt`, these endpoints must advertise the algorithms, too (RFC 8414 §2).
+    // With `private_key_jwt`, the metadata must list the algorithms for these endpoints, too (RFC 8414 §2).
     revocation_endpoint_auth_signing_alg_values_supported: algorithms,
     introspection_endpoint_auth_signing_alg_values_supported: algorithms,
     registration_endpoint: baseUrl + paths.registration,

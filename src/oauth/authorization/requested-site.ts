@@ -42,7 +42,7 @@ export function siteOfSession({ account }: KoaContextWithOIDC['oidc']): string |
   return (account?.['session'] as LiveSession | undefined)?.siteId
 }
 
-/** Returns the decided site, or the sites to choose from. Empty if the request needs no site, or can have none. */
+/** Returns the site of a `bound` decision, or the sites to choose from. Empty for all other decisions. */
 export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   if (decision.kind === 'bound') return [decision.site]
   return decision.kind === 'choose' ? decision.sites : []

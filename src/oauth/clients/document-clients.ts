@@ -102,7 +102,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       if (!row || (fresh && row.fresh_until <= now())) return undefined
       return clientOf(row, admitsAddress(clientId), privateKeyJwt)
     },
-    /** Stores the configured copy of a document, unless a copy is stored. Operators can then review the document. */
+    /** Stores the configured copy of a document, unless a stored copy exists. Operators can then review the document. */
     async keepConfigured(clientId: string): Promise<void> {
       const address = readDocumentAddress(clientId)
       if (address && !(await readRow(database, clientId))) await keepCopy(address)
@@ -121,7 +121,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
   }
 }
 
-/** Creates the function that stores a valid document or returns its problem, and limits the unused documents. */
+/** Creates the function that stores a document or returns its problem. It also removes excess unused documents. */
 function makeKeepText(
   { unusedMax = UNUSED_DOCUMENTS_MAX, ...rules }: DocumentClientSettings,
   { database, now }: DocumentPorts,
@@ -251,7 +251,7 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** The maximum number of copies to remove at once. Usually one is in excess, but after the limit is lowered, many. */
+/** The maximum number of copies to remove at once. After the limit is lowered, many copies may be above it. */
 const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */

@@ -48,7 +48,7 @@ export function makeClients(
       await requestLimits.takeTogether('registrations', networkOf(address)),
     /**
      * Finds a client of any origin. If `fresh` is set, ignores stale copies of metadata documents. `returnsTo` is the
-     * redirect_uri of the request. Adds it to a platform's URIs if platform-callbacks.ts admits it (design 6).
+     * redirect_uri of the request. It is added to a platform's URIs if platform-callbacks.ts admits it (design 6).
      */
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own
@@ -70,7 +70,7 @@ interface KeptClient {
   readonly metadata: ClientMetadata
 }
 
-/** Finds the client that authenticates. @param version the client's version, if this request has already read it */
+/** Finds a client, in the cache if possible. @param version the client's version, if this request has read it */
 export type FindKeptClient = (clientId: string, version?: number) => Promise<KeptClient | undefined>
 
 const CLIENTS_MAX = 1000

@@ -221,7 +221,7 @@ export type DpopProof =
 
 export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
 
-/** The maximum seconds between `iat` and now for a proof without a nonce. The engine has the same limit. */
+/** The maximum number of seconds between `iat` and now for a proof without a nonce. The engine has the same limit. */
 const AGE_SECONDS_MAX = 300
 const PROOF_LENGTH_MAX = 4096
 

@@ -2,7 +2,7 @@ import { isLoopbackHost } from '../../platform/http/loopback.ts'
 
 const SHOWN_MAX = 100
 
-/** Makes a URI safe to show. Drops query, fragment and user info, shortens the rest and masks all but visible ASCII. */
+/** Makes a URI safe to show. Drops its query, fragment and user info, shortens it, and masks all but visible ASCII. */
 export function shownUri(sent: string): string {
   const [, bare = '', mark = ''] = /^([^?#]*)([?#]?)/.exec(sent) ?? []
   const named = bare.replace(/^([^/]*:\/\/)[^/]*@/, '$1…@')
@@ -12,7 +12,7 @@ export function shownUri(sent: string): string {
 
 /**
  * Explains how a redirect URI differs from the most similar registered one. Show the explanation only to the operator
- * of the client, because it contains a registered URI. Of a URI on an unrelated host, the explanation quotes only the
+ * of the client, because it contains a registered URI. For a URI on an unrelated host, the explanation quotes only the
  * scheme and host, so clients cannot write arbitrary text into the log.
  */
 export function explainRedirect(

@@ -154,10 +154,10 @@ export async function removeApp({ kysely }: Database, line: AppLine, actor: Acto
 }
 
 /**
- * Ends all grants with their codes and tokens, all browser sessions, one-time links and recovery codes. Run it after a
- * restore, because the backup lacks later sign-outs, revocations and uses of codes. People must sign in and consent
- * again. Call it before any process accepts requests. After a failure, call it again. Records one audit event instead of one
- * per grant. Webhook receivers must resynchronize all their data, because a restore undoes changes without events.
+ * Ends all grants, codes, tokens and browser sessions. Deletes one-time links and recovery codes. Call it after a
+ * restore, because the backup lacks later sign-outs, revocations and uses of codes. Call it before any process accepts
+ * requests, and repeat the call if it fails. People must sign in and consent again. Records one audit event instead of
+ * one per grant. Webhook receivers must resynchronize all their data, because a restore undoes changes without events.
  *
  * @param nowMs epoch milliseconds, from the clock of the database (`withDatabase`)
  * @returns how many live grants ended, and how many links and state records, such as sessions and codes, were deleted

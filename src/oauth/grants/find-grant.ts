@@ -173,7 +173,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
  * Creates the query for a grant, with the facts that decide whether it may be used. For a known grant, it returns one
  * row per role of the person at the grant's site, or one row without a role. Every use of a token or code runs this
  * query. The record and the family of a code have the same id, the digest of the code. Each row is one JSON array,
- * because drivers would take longer for more than forty columns than for the rest of the query.
+ * because reading more than forty columns would take the drivers longer than the rest of the query.
  */
 function factsQuery({ kysely, engine }: Database, by: 'grant' | 'family' | 'code') {
   const isAbsent = { grant: /^[fc]\./, family: /^c\./, code: /^$/ }[by]

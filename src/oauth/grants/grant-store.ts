@@ -33,7 +33,7 @@ const endedByClient = {
   'a replaced refresh token was used again': { action: 'refresh_token.reused' },
 } as const satisfies { readonly [Reason in EndReason]?: { readonly action: ChangeAction } }
 
-/** The number of days for which daily counts are kept. The longest overview of analytics covers all of them. */
+/** The number of days for which daily counts are kept. The longest analytics overview covers all of them. */
 export const COUNT_DAYS = 90
 /** The number of days for which the lists of connected apps and people count calls. */
 export const CALL_DAYS = 30

@@ -37,7 +37,7 @@ export interface Grant {
   readonly endedBecause: EndReason | undefined
 }
 
-/** The data of a person that claims are made from. */
+/** A person's data, from which claims are made. */
 export interface PersonFacts {
   readonly id: string
   readonly name: string

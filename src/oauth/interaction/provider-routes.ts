@@ -74,7 +74,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
     seeOther(ctx, address)
   })
 
-  // Browsers send the interaction's cookies only to the sign-in page and below it, so redirect the response there.
+  // Browsers send the interaction's cookies only to the sign-in path and below, so redirect the response there.
   const toAnswer = (ctx: Context, answer: URLSearchParams) => {
     const uid = answer.get('state')?.split('.')[1] ?? ''
     if (!/^[\w-]{1,64}$/.test(uid)) throw interactionGone()
@@ -93,7 +93,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
     const { uid } = pending
     const begun = kept.read(ctx, uid)
     kept.set(ctx, uid, undefined)
-    // For example, the page was reloaded, or another tab has begun a sign-in with another provider.
+    // The page may have been reloaded, or another tab may have begun a sign-in with another provider.
     if (begun?.providerId !== provider.id) return seeOther(ctx, addressOf(pages.login, { uid }))
     const answer = new URLSearchParams(ctx.querystring)
     const said = await providers.complete(provider, begun, answer).catch(explainFor(provider))
@@ -136,7 +136,7 @@ type EndedSession = Awaited<ReturnType<BrowserSessions['end']>>[number]
 
 /**
  * Finds the person linked to an identity. At a first sign-in, creates an account, or prepares to link the identity to
- * the account of the next sign-in. @throws ProviderFailure if the person cannot sign in
+ * the account that signs in next. @throws ProviderFailure if the person cannot sign in
  */
 async function personOf(
   ctx: Context,

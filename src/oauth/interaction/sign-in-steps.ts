@@ -103,7 +103,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
     const methods = second ? ([method, second] as const) : ([method] as const)
     seeOther(ctx, await interactions.signedIn(ctx, { ...rest, methods, siteId }))
   }
-  /** Returns from when the person may remove the authenticator app by e-mail; undefined if this is not allowed. */
+  /** Returns the time from which the person may remove the authenticator app by e-mail; undefined if not allowed. */
   const resetTimeOf = async ({ personId, siteId }: FirstStep) =>
     siteId === undefined ? await findResetTime(database.kysely, personId) : undefined
   const showSecond: Step<[FirstStep, HtmlValue?]> = async (ctx, pending, first, problem) => {
@@ -197,7 +197,7 @@ export function eventOf(ctx: Context, { person, client, sites }: PendingInteract
 
 const [, root] = pages.login.split('/')
 
-/** Keeps the sign-ins that a browser remembers. The cookie is sent to the pages of every interaction. */
+/** Keeps the browser's earlier sign-ins in a cookie, which is sent to the pages of every interaction. */
 export const knownSignIns = (ports: InteractionPorts) => {
   const { knownBrowserSeconds: seconds } = ports.directory
   const path = () => `/${root}`

@@ -43,7 +43,7 @@ export async function findWays(
   { uid, client, sites }: PendingInteraction,
   ports: InteractionPorts,
 ) {
-  // If the client belongs to no site, the chosen site decides.
+  // If the client belongs to no site, use the chosen site.
   const siteId = client.siteId ?? sites[0]?.id
   const providers = await ports.directory.providers.list(siteId)
   const link = pendingLinks(ports).read(ctx, uid)

@@ -13,7 +13,7 @@ import type { RefreshToken } from './tokens.ts'
 interface RefreshBinding {
   /** The thumbprint of the key that the family is bound to, if any. */
   readonly bound: string | undefined
-  /** The thumbprint of the key of the request's proof; undefined if there is no proof. */
+  /** The thumbprint of the key in the request's proof; undefined if there is no proof. */
   readonly proven: string | undefined
   /** Whether the client is public. If so, its refresh tokens are bound to the key too (RFC 9449 §5). */
   readonly isPublic: boolean
@@ -38,7 +38,7 @@ function chooseBinding({ bound, proven, isPublic, demanded }: RefreshBinding): B
 }
 
 /**
- * Returns the thumbprint of the key of the request's proof (RFC 9449 §5); undefined without a proof, or if DPoP is off.
+ * Returns the thumbprint of the key in the request's proof (RFC 9449 §5); undefined without a proof, or if DPoP is off.
  *
  * @throws invalidDpopProof or dpopNonceRequired
  */
@@ -61,9 +61,9 @@ export async function provenKey(
 }
 
 /**
- * Returns the key to bind the family to; undefined if the binding does not change. Rejects a missing key if one is
- * required, and another key of a public client. If the refresh token was already replaced, it was probably stolen, so
- * the grant ends (RFC 9700 §4.14.2). A retry for an unbound family does not end the grant.
+ * Returns the key to bind the family to; undefined if the binding does not change. Rejects a missing proof if one is
+ * required, and a public client that changes the key. If the rejected token was already replaced, it was probably
+ * stolen, so the grant ends (RFC 9700 §4.14.2). A retry for an unbound family does not end the grant.
  *
  * @throws invalidGrant
  */

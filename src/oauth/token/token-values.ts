@@ -7,7 +7,7 @@ import type { Family } from '../grants/family-store.ts'
 /**
  * Writes and parses tokens. A refresh token is `<family>.<generation>.<MAC>`. An access token is
  * `<family>.<generation>.<issued at>.<scopes>.<MAC>`. The MAC covers the preceding text and the seed in the row of the
- * family. Its key is derived from the root secret. So forging a token takes both the secret and a copy of the database.
+ * family. The MAC key is derived from the root secret. So forging a token takes the secret and a copy of the database.
  */
 export type TokenValues = ReturnType<typeof makeTokenValues>
 

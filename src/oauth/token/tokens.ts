@@ -56,7 +56,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
       const { token } = found.family
       const issuedAt = claim.issuedAtSeconds
       const { accessTokenSeconds, refreshRetrySeconds } = lifetimes
-      // A retry returns the same token with the full `expires_in`, so later generations live a retry window longer.
+      // A retry returns the same token with the full `expires_in`, so tokens of later generations live longer.
       const extraSeconds = claim.generation === 0 ? 0 : refreshRetrySeconds
       return {
         kind: 'access' as const,
@@ -80,7 +80,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
       return {
         kind: 'refresh' as const,
         ...found,
-        /** How often the refresh token of the family had been replaced when this token was issued. */
+        /** How many times the family's refresh token had been replaced when this token was issued. */
         generation: claim.generation,
         scopes: token.scopes,
         /** The start or last refresh of the family, in epoch seconds. */

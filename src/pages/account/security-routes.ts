@@ -36,7 +36,7 @@ export function securityRoutes(
       ...typed,
     })
 
-  // After the change, the new session keeps a second factor of this session. If it has one, the sign-in must be recent.
+  // After the change, the new session keeps this session's second factor. If there is one, require a recent sign-in.
   const fresh = (answer: (asked: Asked) => Promise<Answer>) => async (asked: Asked) => {
     const { ctx, session } = asked
     const suffices = session.browser.acr !== MFA_ACR || signedInPages.isFresh(session)

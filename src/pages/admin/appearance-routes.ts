@@ -17,7 +17,7 @@ import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 import { callerAtPage, type Problem, problemOf, refusalText } from './page-changes.ts'
 
-/** Registers the page where operators choose the name, logo, colors, texts and languages of a site, and its preview. */
+/** Registers the page where operators choose a site's name, logo, colors, texts and languages, and the preview page. */
 export function appearanceRoutes(
   operatorPages: OperatorPages,
   { api: { admin }, database }: AdminParts,

@@ -21,7 +21,7 @@ const FIELD_CHARACTERS_MAX = 2048
 const DOWNLOAD_EVENTS_MAX = 10_000
 const EVENTS_PER_READ = 500
 
-/** Registers the page that shows and filters the audit trail of a site, and its downloads. */
+/** Registers the page that shows and filters a site's audit trail, and the route for downloading it. */
 export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, listPages } = parts
   operatorPages.page(pages.audit, async ({ site, address }, ctx) => {

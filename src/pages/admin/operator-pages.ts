@@ -98,7 +98,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       }
       router.post(pattern, signedInPages.script(entering))
     },
-    /** Declares pages that redirect to the page Beta features while the feature *MCP connections* is off. */
+    /** Declares pages that redirect to the page *Beta features* while the feature *MCP connections* is off. */
     whereOn: declaring(ifOn),
     /** Declares pages of the application in the URL. They respond with 404 if the application does not exist. */
     of: (kind: ApplicationKind) =>
@@ -109,7 +109,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
           if (!app) throw nothingHere()
           return await handler(app, operator, ctx)
         }
-        // The beta feature MCP connections does not affect resource servers, which only check tokens.
+        // The beta feature *MCP connections* does not affect resource servers, which only check tokens.
         return kind === 'site' ? ifOn(found) : found
       }),
   }

@@ -24,7 +24,7 @@ import type { OperatorPages } from './operator-pages.ts'
 import { readSiteState } from './site-state.ts'
 import { patternsOf } from './stop-and-secret-routes.ts'
 
-/** Registers the page that lists an operator's sites, and the home, overview and Beta features pages of each site. */
+/** Registers the page that lists an operator's sites, and the home, overview and *Beta features* pages of each site. */
 export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
   const { signedInPages, database, now } = parts
   const overviewOf = makeOverviews(database, now)
@@ -78,7 +78,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   }
 }
 
-/** Registers the page that shows the statistics of a site, and their download. */
+/** Registers the page that shows a site's statistics, and the route for downloading them. */
 function overviewRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf: Overviews) {
   const askedDays = (ctx: PageContext) =>
     OVERVIEW_PERIODS.find((days) => `${days}` === ctx.query['days'])

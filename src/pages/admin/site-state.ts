@@ -11,7 +11,7 @@ const OLD_SECRET_MS = 365 * 86_400_000
 const EXCHANGE_MS = 10 * 60_000
 const ROWS_SHOWN_MAX = 5
 
-/** Returns the SQL condition for applications with an active grant, named `given`, that meets `condition`. */
+/** Returns the SQL condition that an application has an active grant (alias `given`) that meets `condition`. */
 function hasGrant(condition: RawBuilder<unknown>) {
   return sql<boolean>`exists (select 1 from oauth_grant as given
     where given.client_id = app.client_id and given.ended_at is null and ${condition})`

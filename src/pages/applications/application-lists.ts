@@ -60,7 +60,7 @@ export async function findApplication(
   }
 }
 
-/** Lists a site's applications for assistants, also disabled ones. Reads no secrets, because a public page uses it. */
+/** Lists a site's applications for assistants, even disabled ones. Reads no secrets, because a public page uses it. */
 export async function listAssistantApplications(kysely: Kysely<Schema>, siteId: string) {
   const rows = await applicationsOf(kysely, siteId, 'site')
     .where('app.assistant', 'is not', null)

@@ -39,7 +39,7 @@ interface Asked extends Opened {
   readonly request: (request: LinkRequest) => Promise<number | undefined>
 }
 
-/** Registers the form in which a person asks for a link by e-mail, and the page that is shown afterwards. */
+/** Registers the form with which a person requests a mailed link, and the page that is shown afterwards. */
 export function askRoutes(router: Router, ports: SignedOutPorts, asking: Asking<Asked>): void {
   const { visitors } = ports
   const { ask, sent, open } = asking
@@ -67,7 +67,7 @@ export function askRoutes(router: Router, ports: SignedOutPorts, asking: Asking<
   sentRoute(router, ports, asking)
 }
 
-/** Registers the page that is shown after a person has requested a link by e-mail. */
+/** Registers the page that is shown after a person has requested a mailed link. */
 export function sentRoute(
   router: Router,
   { database, links, visitors, now }: SignedOutPorts,

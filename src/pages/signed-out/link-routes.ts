@@ -45,7 +45,7 @@ export interface OpenedLink<Link extends OneTimeLink = LinkOfPerson> {
 
 type LinkOfPerson = OneTimeLink & { readonly personId: string }
 
-/** Thrown if a link is unknown, used or expired, or no longer allows its change. */
+/** Thrown if a link is unknown, used or expired, or if the change that it allows is no longer possible. */
 export class LinkGone extends Error {}
 
 /** Prepares the form of a link. It asks for the code if another browser requested the link. */
