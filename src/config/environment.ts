@@ -14,7 +14,7 @@ function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readon
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** Creates the schema of a canonical origin, because clients compare the issuer as text. Removes a trailing slash. */
+/** Creates the schema of an origin in canonical form (clients compare the issuer as text). Removes a trailing slash. */
 const originOf = (name: string) =>
   z.string().transform((value, context) => {
     const url = URL.parse(value)
@@ -299,7 +299,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     mailFrom: data.MAIL_FROM ?? 'no-reply@localhost',
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
-    /** The mode of the conformance profile. Unless it is `off`, the clients of the OpenID suite exist (design 26). */
+    /** The conformance profile's mode. Unless it is `off`, the OpenID suite's clients are registered (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
     auditStream: data.AUDIT_STREAM,
     logLevel: data.LOG_LEVEL,
@@ -371,7 +371,7 @@ function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   yield `to store files in S3, also set ${missing.join(', ')}`
 }
 
-/** Returns why a secret must be set; undefined for http on a loopback address without PostgreSQL and Redis. */
+/** Returns why a secret must be set; undefined for http on a loopback address without PostgreSQL or Redis. */
 function whySecretIsNeeded(url: string, store: string | undefined): string | undefined {
   if (!isLoopbackUrl(url))
     return `BASE_URL is ${new URL(url).origin}, which is not a loopback address`

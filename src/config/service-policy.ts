@@ -12,7 +12,7 @@ const seconds = (max: number) => z.int().min(1).max(max)
 
 const perWindow = (usual: number) => z.int().min(1).max(1_000_000_000).default(usual)
 
-/** Limits on requests (platform/limits/limit-table.ts) and invitations. The defaults equal config/service.json. */
+/** Limits on requests (platform/limits/limit-table.ts) and invitations. The defaults match config/service.json. */
 const requestLimits = z
   .strictObject({
     windowSeconds: seconds(3600).default(60),
@@ -63,7 +63,7 @@ const identityProvider = z.strictObject({
   domains: z.array(z.string().refine(isMailDomain, 'must be a domain name')).max(100).default([]),
 })
 
-/** Limits on sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups, and periods of sign-ins. */
+/** Limits on sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups, and related durations. */
 const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
@@ -238,7 +238,7 @@ export const servicePolicy = z.strictObject({
     sweepSeconds: seconds(3600),
     // How often buffered audit events, refusals and counts of calls are written to the database.
     usageFlushSeconds: seconds(60),
-    // How often one process on each host looks for people's ended sessions at applications, to queue sign-out notices.
+    // How often one process on each host looks for ended sessions, to queue sign-out notices to applications.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
     // How often one process on each host looks for messages to send.
     outboxLookMs: z.int().min(50).max(60_000).default(1000),

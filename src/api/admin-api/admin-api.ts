@@ -46,7 +46,7 @@ const resolvers = [
   webhookResolvers,
 ]
 
-/** Runs one of this service's own documents against the Admin API, for an operator. */
+/** Runs one of this service's own GraphQL documents against the Admin API, on behalf of an operator. */
 export type ExecuteAdmin = Execute<AdminCaller>
 
 /** Creates the Admin API, independent of HTTP. */
@@ -118,7 +118,7 @@ async function demandApprovalOf([, args, context, info]: Parameters<Resolve>) {
   return await demandApproval(database, actorOf(admin), change, baseUrl)
 }
 
-/** Returns the arguments by name. Moves the fields of `input` to the same level, and formats times as in RFC 3339. */
+/** Returns the arguments by name. Treats the fields of `input` as arguments, and formats times as in RFC 3339. */
 function readableArguments(declared: readonly GraphQLArgument[], given: object) {
   const { input, ...others } = given as { readonly input?: object }
   const readable: Record<string, unknown> = { ...others, ...input }

@@ -12,7 +12,7 @@ import type { OneOfMany } from '../graphql/batch-loader.ts'
 /** The caller of a request, who is also the actor of its changes. `actorOf` adds the current time. */
 export type AdminCaller = Omit<SiteActor, 'now'> & {
   readonly clientId: string
-  /** The origin of the client, such as `document`. With the site's policy, it decides which changes need approvals. */
+  /** The client's origin, such as `document`. It and the site's policy decide which changes need approvals. */
   readonly clientOrigin: string
   /** The grant of the token; undefined for calls from our own pages. */
   readonly grantId?: string

@@ -13,7 +13,7 @@ import {
 
 import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 
-/** Creates the function that collects an operation's `@needs` scopes, even for fields that a directive omits. */
+/** Creates the function that collects an operation's `@needs` scopes. Ignores `@skip` and `@include`. */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
   const known = new WeakMap<OperationDefinitionNode, readonly string[]>()
   return (document, operationName) => {

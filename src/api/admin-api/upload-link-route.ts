@@ -31,8 +31,8 @@ const problems: Readonly<Record<number, UploadPage['problem']>> = {
 }
 
 /**
- * Registers the page for upload links, with a form. Programs send the bytes to the same URL with PUT or POST. The link
- * stores one file, within ten minutes. The form needs no CSRF token, because its URL is secret and it uses no session.
+ * Registers the page for upload links, with a form. Programs send the bytes to the same URL with PUT or POST. A link
+ * accepts one file, within ten minutes. The form needs no CSRF token, because its URL is secret and it uses no session.
  */
 export function uploadLinkRoute(router: Router, ports: UploadLinkRoutePorts): void {
   const show = async (

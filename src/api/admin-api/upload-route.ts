@@ -114,8 +114,8 @@ export function makeReceiveUpload(
 }
 
 /**
- * Creates the function that stores a file from a form at the site of the caller. The function returns the id of the
- * file, and throws the errors of `receiveFile`.
+ * Creates the function that stores a file uploaded with a form, for the caller's site. The function returns the id of
+ * the file, and throws the errors of `receiveFile`.
  */
 export function makeStoreFile(
   { database, now }: Pick<EndpointPorts['platform'], 'database' | 'now'>,

@@ -86,7 +86,7 @@ function discoveryRoutes(facts: ServiceFacts): Router {
   return router
 
   function allowBrowsers(path: string) {
-    // MCP clients in browsers send MCP-Protocol-Version with these requests too, so even a GET causes a preflight.
+    // MCP clients in browsers send MCP-Protocol-Version with discovery requests too, so even a GET causes a preflight.
     router.options(path, (ctx) => {
       ctx.set('Access-Control-Allow-Origin', '*')
       ctx.set('Access-Control-Allow-Methods', 'GET, HEAD')

@@ -27,8 +27,8 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
   // allowed. Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],
-  // Read scopes only: if an unreviewed client requests a write scope, its whole request is rejected. Endpoint paths
-  // that name areas to change add the write scopes. Challenges name the scopes of the tools.
+  // Read scopes only: if an unreviewed client requests a write scope, its whole request is rejected. If the endpoint
+  // path contains areas, their write scopes are added. Challenges name the scopes of the tools.
   mcpAdmin: [
     paths.mcpAdmin,
     ' tools for operators',
@@ -51,7 +51,7 @@ export function protectedResourcePath(resource: ProtectedResource, areas: Areas 
   return `${paths.protectedResource}${suffixOf(resource, areas)}`
 }
 
-/** The areas to change that the path of the operator endpoint names (design 38); empty for other endpoints. */
+/** The changeable areas listed in the path of the operator endpoint (design 38); empty for other endpoints. */
 export type Areas = readonly string[]
 
 function suffixOf(resource: ProtectedResource, areas: Areas): string {

@@ -24,7 +24,7 @@ export type ScopesNeeded = (
 type Request = Pick<RequestParams, 'operationName' | 'variables'>
 
 /**
- * Runs one of this service's own documents for a caller, against the published schema.
+ * Runs one of this service's own GraphQL documents for a caller, against the published schema.
  *
  * @returns the result, including the errors that the caller may see
  * @throws every other error, such as storageUnavailable

@@ -13,7 +13,7 @@ import {
   valueFromASTUntyped,
 } from 'graphql'
 
-/** Resolvers by type and field, or enum values by type and name. Other fields are properties of their parent. */
+/** Resolvers by type and field, or enum values by type and name. Other fields are read from their parent object. */
 type Resolvers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
 
 /** Creates an executable schema. `around` wraps each resolver. @throws Error if `text` lacks a type or field */
@@ -75,7 +75,7 @@ export function isInput({ name }: FieldArgument): boolean {
   return name === 'input'
 }
 
-/** Returns the fields of the argument `input`, or any other argument itself. */
+/** Returns the fields of the argument `input`; for any other argument, the argument itself. */
 export function fieldsOfInput(argument: GraphQLArgument): FieldArgument[] {
   const type = getNamedType(argument.type)
   return isInput(argument) && isInputObjectType(type) ? Object.values(type.getFields()) : [argument]

@@ -63,7 +63,7 @@ export function canOpenPages(meta: Readonly<Record<string, unknown>>): boolean {
   return capabilities?.elicitation?.url !== undefined
 }
 
-/** Returns the protocol generation of a request; undefined if it is unclear, for example on an unknown revision. */
+/** Returns the protocol generation of a request; undefined if it is unclear, for example if the revision is unknown. */
 function eraOf(request: Parameters<typeof classifyInboundRequest>[0]): Era | undefined {
   const { protocolVersionHeader: version, mcpMethodHeader: method } = request
   const outcome = classifyInboundRequest(request)

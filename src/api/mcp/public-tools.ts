@@ -130,7 +130,7 @@ export const publicTools: readonly Tool[] = [
   }),
 ]
 
-/** Finds the site with a slug or, if there is no slug, the site of the token. @throws ToolProblem if none exists */
+/** Finds a site by its slug or, without a slug, the site of the token. @throws ToolProblem if none exists */
 async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
   const { findSite, findSiteById } = parts.publicCourses
   if (slug === undefined) {

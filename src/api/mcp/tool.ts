@@ -21,7 +21,7 @@ export interface ToolAddress {
   readonly audience?: ToolAudience
   /** The name of the endpoint's protected-resource metadata. */
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
-  /** The areas to change that the path names (design 38). */
+  /** The changeable areas listed in the path (design 38). */
   readonly areas?: readonly string[]
 }
 
@@ -37,7 +37,7 @@ export type ToolAccess =
       /** The query or mutation field that the tool selects. Sites may require two factors for it. */
       readonly operation?: string | undefined
     }
-  /** A token with all of `also` or, by default, a scope of the audience. A challenge adds the metadata's scopes. */
+  /** A token with all `also` scopes or, by default, a scope of the audience. Challenges add the metadata's scopes. */
   | {
       readonly kind: 'audience'
       readonly audience: ToolAudience

@@ -13,7 +13,7 @@ export function makeMemberSchema(): GraphQLSchema {
   return makeSchema(schemaText, [resolvers])
 }
 
-/** Runs one of this service's own documents against the Member API, for a member. */
+/** Runs one of this service's own GraphQL documents against the Member API, on behalf of a member. */
 export type ExecuteMember = Execute<MemberCaller>
 
 /** Creates the Member API, independent of HTTP. */

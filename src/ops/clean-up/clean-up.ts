@@ -70,7 +70,7 @@ export function expiringKinds({ tokensLiveSeconds, auditDays }: Retention): read
       after: ['refresh_token_family', 'relying_party_session', 'oauth_grant_day'],
     },
     {
-      // Authorization requests create most of these rows. Documents with a decision for all sites are kept.
+      // Authorization requests create most of these rows. Rows with a platform reviewer's decision are kept.
       table: 'document_client',
       expiry: 'fetched_at',
       only: sql`review is null`,

@@ -8,8 +8,8 @@ import { openServiceDatabase } from '../../platform/store/open-stores.ts'
 const ANSWER_WITHIN_MS = 30_000
 
 /**
- * Runs `work` with the configured database and its clock. `writes` applies pending migrations. Throws if migrations are
- * pending with `reads`, or while MIGRATE_AT_START is `no`.
+ * Runs `work` with the configured database and its clock. With `writes`, applies pending migrations first. Throws if
+ * migrations are pending and `use` is `reads` or MIGRATE_AT_START is `no`.
  */
 export async function withDatabase<Result>(
   config: Config,

@@ -19,7 +19,7 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
  * `import <path>`: writes records into the database, even while the service is running. Never marks them as demo data.
  *
  * @param rejects the file for rejected lines. It may be the imported file itself, because it is replaced at the end
- * @throws {CommandRefused} after the import, with invalid lines, or the reason why missing people are unchanged
+ * @throws {CommandRefused} after the import, if a line was rejected or the count of missing people is unknown or too high
  */
 export async function importCampus(
   config: Config,
@@ -99,7 +99,7 @@ function showProgress(size: number) {
   }
 }
 
-/** Describes an import's problems: invalid lines, records that refer to them, and why missing people are unchanged. */
+/** Describes an import's problems: invalid lines, records that refer to them, and missing people left unchanged. */
 function problems({ rejected, rejectedCount, dependents, absent }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),

@@ -23,8 +23,8 @@ export async function listSigningKeys(config: Config): Promise<string> {
 }
 
 /**
- * `keys rotate`: rotates the keys for id_tokens or the platform API. Records an audit event. If several root secrets are
- * configured, also encrypts the other stored secrets with the first one.
+ * `keys rotate`: rotates the keys for id_tokens or the platform API. Records an audit event. If several root secrets
+ * are configured, also re-encrypts all other stored secrets with the first root secret.
  */
 export async function rotateSigningKeys(
   config: Config,

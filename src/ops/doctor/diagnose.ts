@@ -36,7 +36,7 @@ export async function diagnose(
   findings.push(...(await checkOutside(config.baseUrl, outside)))
   const report = json
     ? JSON.stringify({ findings }, null, 2)
-    : // Operators and clients choose names in the report, so make each line safe for a terminal.
+    : // The report contains names chosen by operators and clients, so make each line safe for a terminal.
       findings.map((finding) => asOneLine(lineOf(finding))).join('\n')
   for (const [severity, exitCode] of [
     ['wrong', 1],

@@ -88,7 +88,7 @@ async function keepsObject(location: S3Location): Promise<boolean> {
   }
 }
 
-/** Reports metrics that are not served at a loopback address. */
+/** Reports metrics that are served at a non-loopback address. */
 export function* checkMetrics({ metricsAddress }: Config): Generator<Finding> {
   if (!metricsAddress || isLoopbackInterface(metricsAddress.host)) return
   const { host, port } = metricsAddress
@@ -96,7 +96,7 @@ export function* checkMetrics({ metricsAddress }: Config): Generator<Finding> {
   yield found('metrics.exposed', sentence)
 }
 
-/** Tests the mail server. If there is none, reports mail stored in files, except for a loopback BASE_URL. */
+/** Tests the mail server. If none is configured, reports that mail is stored in files, unless BASE_URL is loopback. */
 export async function* checkMail({ smtpUrl, baseUrl }: Config): Findings {
   if (smtpUrl === undefined) {
     if (isLoopbackUrl(baseUrl)) return

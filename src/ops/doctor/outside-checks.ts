@@ -118,7 +118,7 @@ async function* judgeOthers(ask: Ask): Findings {
     const { status } = await ask(path)
     if (status !== 200) yield found('outside.status', `${path} responds with status ${status}`)
   }
-  // An invalid token causes the code `invalid_token`. A request without a token causes no code (RFC 6750 §3.1).
+  // The challenge for an invalid token has the code `invalid_token`. Without a token, it has no code (RFC 6750 §3.1).
   const refused = await ask(paths.userinfo, { authorization: 'Bearer not-a-token' })
   if (!/error="invalid_token"/.test(refused.headers.get('www-authenticate') ?? '')) {
     const sentence = `The service does not receive the Authorization header (status ${refused.status})`

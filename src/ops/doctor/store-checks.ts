@@ -186,7 +186,7 @@ export async function* checkRedis(config: Config): Findings {
   })
 }
 
-/** Reports a database that seems to be restored without the `restore` command. `checkRedis` reports Redis errors. */
+/** Reports a database that seems to have been restored without `restore`. `checkRedis` reports Redis errors. */
 async function* checkRestore(config: Config, database: Database): Findings {
   const redis = await openRedisOf(config).catch(() => undefined)
   const finding = findRestore({ database, redis, dataDir: config.dataDir })

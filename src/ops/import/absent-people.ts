@@ -3,8 +3,8 @@ import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 /**
- * The treatment of people from earlier imports who are missing: `keep` only counts them, `end` disables them unless
- * there are too many, and `end-all` disables any number of them.
+ * How to treat people from earlier imports who are missing from this one: `keep` only counts them, `end` disables them
+ * unless there are too many, and `end-all` disables any number of them.
  */
 export const missingChoices = ['keep', 'end', 'end-all'] as const
 export type Missing = (typeof missingChoices)[number]
@@ -25,7 +25,7 @@ export interface PresentPeople {
  * Counts enabled people of earlier imports who are missing from this one. With `end` or `end-all`, also disables them
  * and ends all their access.
  *
- * @returns the number of missing people, or why they are unknown or too many to disable
+ * @returns the number of missing people, or a message if the number is unknown or too high
  */
 export async function settleAbsentPeople(
   { kysely }: Database,

@@ -38,7 +38,7 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
 const conditions: Readonly<Record<string, RawBuilder<unknown>>> = {
   // A removed post remains in the table until its notifications are deleted.
   post: sql`removed_at is null`,
-  // Records have no fields for these columns, so an import would restore deleted and enable disabled applications.
+  // Records have no fields for these columns. An import would therefore reactivate deleted and disabled applications.
   oauth_application: sql`deleted_at is null and disabled_at is null`,
 }
 

@@ -1,4 +1,4 @@
-/** Records the events of imported people, sales, announcements, appearances, applications and most offers. */
+/** Records audit events for imported people, sales, courses, products, events, posts, appearances and applications. */
 
 import { type RawBuilder, sql } from 'kysely'
 

@@ -27,7 +27,7 @@ export interface ImportSettings {
   readonly verifyPassword?: (hash: string, password: string) => Promise<boolean>
   readonly firebaseSignerKey?: string | undefined
   readonly now: () => number
-  /** The treatment of people from earlier imports who are missing; undefined to ignore them. */
+  /** How to treat people from earlier imports who are missing from this one; undefined to ignore them. */
   readonly missing?: Missing | undefined
   readonly emitsEvents?: boolean | undefined
   /** Called after each batch with its number of lines, and their size in bytes. */
@@ -59,7 +59,7 @@ export interface ImportReport {
   readonly deleted: Counts
   /** The number of lines that were skipped because an earlier run had processed them. */
   skipped: number
-  /** The number of missing people, or why they are unknown or too many to disable; undefined if not requested. */
+  /** The number of missing people, or a message if it is unknown or too high; undefined if not requested. */
   absent: number | string | undefined
 }
 
@@ -109,8 +109,8 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
 }
 
 /**
- * Updates PostgreSQL's statistics of tables with many written rows, one table per statement, because a statement has a
- * time limit. Until autovacuum runs, PostgreSQL could otherwise plan queries as if these tables were nearly empty.
+ * Updates the PostgreSQL statistics of tables that received many rows, one table per statement, because a statement has
+ * a time limit. Until autovacuum runs, PostgreSQL could otherwise plan queries as if these tables were nearly empty.
  */
 async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
   if (engine === 'sqlite') return
@@ -170,8 +170,8 @@ function notePeople(run: Run, { lines, rejected }: Batch): void {
 }
 
 /**
- * Separates the lines of people who deleted their accounts. An import must not create these people again. Also removes
- * these people from the lecturers of courses.
+ * Sets aside the lines of people who deleted their accounts, because an import must not create these people again. Also
+ * removes them from the lecturers of courses.
  */
 async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[]) {
   const named = ({ record: { type, id, values } }: ReadLine) =>
@@ -199,7 +199,7 @@ async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[])
   }
 }
 
-/** Writes the lines of a batch. Stores the progress if no line so far was rejected. */
+/** Writes the lines of a batch. Stores the progress if no line has been rejected so far. */
 async function importBatch(run: Run, batch: Batch, progress: Progress): Promise<BatchResult> {
   const { database, rejectedIds, hashPassword } = run
   rejectUnusable(batch, run)
@@ -265,7 +265,7 @@ async function readProgress({ kysely }: Database, { digest }: Source) {
     name,
     /** The number of the line after which to resume; 0 if there is no progress. */
     line: name === undefined ? 0 : Number((await readSetting(kysely, name)) ?? 0),
-    /** Whether no line so far was rejected. */
+    /** Whether no line has been rejected so far. */
     isComplete: true,
   }
 }

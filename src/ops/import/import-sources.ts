@@ -29,7 +29,7 @@ export interface Line {
 
 const LINE_BYTES_MAX = 1024 * 1024
 
-/** Opens a file, `-` for standard input, or the .ndjson files of a folder in the order of their names. */
+/** Opens a file, standard input (`-`), or the .ndjson files of a folder in the order of their names. */
 export async function openSources(path: string): Promise<readonly Source[]> {
   if (path === '-')
     return [{ name: 'standard input', size: 0, lines: readLines(() => process.stdin) }]

@@ -72,8 +72,8 @@ export function recordsRoute(
 }
 
 /**
- * Creates the function that authenticates a request and returns its body. It reads the body only after it has verified
- * the signature, so unauthenticated callers cannot fill the memory. It consumes the JWT after comparing the digest.
+ * Creates the function that authenticates a request and returns its body. It reads the body only after verifying the
+ * signature, so unauthenticated callers cannot exhaust memory. It consumes the JWT after comparing the digests.
  */
 function makeReadSigned(keys: JSONWebKeySet, baseUrl: string, platform: Platform) {
   const { now } = platform

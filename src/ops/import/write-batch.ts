@@ -107,7 +107,7 @@ interface People {
   readonly changed: readonly string[]
 }
 
-/** Writes people, marks them as imported, and ends access that their new data forbids. */
+/** Writes people, marks them as imported, and ends access that their new data revokes. */
 async function changePeople(
   { records, rows, changed }: People,
   { trx, nowMs }: Writing,
@@ -333,7 +333,7 @@ async function findContradiction(
     if (written.length === 0) continue
     const columns = (by ?? key.map(columnOf)).map((column) => sql.ref(`r.${column}`))
     const keys = written.map(({ values }) => sql`(${sql.join(key.map((field) => values[field]))})`)
-    // Match complete keys, so the query uses the index. A lecture may have many watch positions.
+    // Match complete keys, so the query uses the index. A lecture alone may match many watch positions.
     const isWritten = sql`(${sql.join(columns)}) in (values ${sql.join(keys)})`
     const { rows } = await sql`select 1 from ${sql.raw(from)}
       where ${isWritten} and (${sql.raw(where)}) limit 1`.execute(trx)

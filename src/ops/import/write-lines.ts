@@ -5,7 +5,7 @@ import { isKindName, kindOf } from './record-kinds.ts'
 import { type Fields, referencesIn, type Writing } from './record-rows.ts'
 import { Contradiction, writeBatch } from './write-batch.ts'
 
-/** The maximum number of tracked ids. Lines that refer to rejected records beyond it are reported as invalid. */
+/** The maximum number of tracked ids. Lines that refer to an untracked rejected record are reported as invalid. */
 const IDS_MAX = 200_000
 
 export type RejectedIds = ReturnType<typeof trackRejectedIds>

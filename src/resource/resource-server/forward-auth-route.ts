@@ -24,9 +24,9 @@ import {
 
 /**
  * Creates the forward-auth route, where a proxy asks whether a request may pass. It responds with 200 and identity
- * headers, or like a protected resource with 401, 403 or 503. The proxy returns a 401 or 403 to its caller. It responds
- * with 400 to a misconfigured proxy. It accepts any method, because some proxies repeat that of the guarded request. It
- * never reads the body. The application behind the proxy is responsible for CORS.
+ * headers or, like a protected resource, with 401, 403 or 503. The proxy returns a 401 or 403 to its caller. A
+ * misconfigured proxy gets 400. The route accepts any method, because some proxies use the method of the guarded
+ * request. It never reads the body. The application behind the proxy is responsible for CORS.
  */
 export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {

@@ -12,7 +12,7 @@ export type Judged<Token = AccessToken> =
 export interface WorthlessToken<Token = AccessToken> {
   readonly kind: 'worthless'
   readonly reason: string
-  /** The token; undefined if it is malformed, forged, or its family has been deleted. */
+  /** The token; undefined if it is malformed or forged, or if its family has been deleted. */
   readonly token?: Token
 }
 

@@ -35,7 +35,7 @@ export function scopeUseOf({ path, readScope, writeScope }: Upstream) {
 
 /**
  * Returns a function that creates the route `/admin/api/…` and its published keys. The first key signs. The route
- * checks the token and its scope like the Admin API, and forwards the request to the mapped URL
+ * checks the token and its scope as the Admin API does, and forwards the request to the mapped URL
  * (docs/how-to/serve-your-own-api.md). Errors of this service are JSON.
  */
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
