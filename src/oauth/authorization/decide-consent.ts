@@ -17,7 +17,7 @@ import type { Grant } from '../grants/judge-access.ts'
  *   consent could serve another person's connection.
  *
  * @param sites the possible sites of the grant; used only for metadata-document clients
- * @param connectionPrefixes prefixes of the callbacks of such assistants
+ * @param connectionPrefixes the callback prefixes of such assistants
  */
 export function consentCannotBeRemembered(
   { origin, document, patternCallback }: ClientFacts,

@@ -254,7 +254,7 @@ function explainInvalidGrant({ params }: RefusedRequest): string {
     : `grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
 }
 
-/** Explains a problem with the requested scopes that affects every client. Returns undefined if there is none. */
+/** Explains why the requested scopes are wrong for every client. Returns undefined if they are not. */
 export function explainUnknownScopes({ client, params, baseUrl }: RefusedRequest) {
   return client && problemOfScopes(scopeOf(params), describedClient(client), baseUrl)
 }

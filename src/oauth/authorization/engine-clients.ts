@@ -134,7 +134,7 @@ export function documentFeature(documents: DocumentClients) {
 }
 
 const KEY_SET_BYTES_MAX = 65_536
-/** The maximum freshness lifetime of fetched client keys, even if their Cache-Control header allows more. */
+/** The maximum freshness lifetime of fetched client keys, even if the Cache-Control header allows more. */
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**

@@ -17,7 +17,7 @@ import type { Tokens } from '../token/tokens.ts'
 import type { ConformanceProfile } from './conformance-profile.ts'
 import type { SignOuts } from './sign-outs.ts'
 
-/** The parts and settings of the service that the authorization server is built from. */
+/** The parts and settings from which the authorization server is built. */
 export interface AuthorizationServerParts
   extends Pick<ServicePolicy, 'lifetimes' | 'furtherPlans'> {
   readonly people: Pick<PersonStore, 'findPerson' | 'cancelDeletion'>
@@ -38,7 +38,7 @@ export interface AuthorizationServerParts
   readonly formKey: Buffer
   readonly baseUrl: string
   readonly requestLengths: ServicePolicy['authorizationRequests']
-  /** Prefixes of the callbacks of assistants that connect several people with one client_id. */
+  /** Callback prefixes of assistants that connect several people with one client_id. */
   readonly connectionPrefixes: readonly string[]
   readonly changeableAreas: ScopeUses['changeableAreas']
 }

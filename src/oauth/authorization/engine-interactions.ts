@@ -94,7 +94,7 @@ async function findWaiting(
 
 /**
  * Whether the client may still use the scopes and the redirect URI of the request. The engine has checked them, but an
- * operator may have removed a scope or URI meanwhile. No operator can edit the redirect URIs of an integration.
+ * operator may have removed a scope or URI since then. No operator can edit the redirect URIs of an integration.
  */
 function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
   const allowed = client.scope?.split(' ')

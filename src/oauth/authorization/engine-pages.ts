@@ -58,7 +58,7 @@ function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   }
 }
 
-/** Returns the client's name, and the origin of its first https redirect URI as its website; undefined without one. */
+/** Returns the client's name and, as its website, the origin of its first https redirect URI. Undefined without one. */
 function appOf({ oidc: { client } }: KoaContextWithOIDC): RejectedUri['app'] {
   const website = client?.redirectUris?.find((uri) => uri.startsWith('https:'))
   if (!client || website === undefined) return undefined

@@ -96,7 +96,7 @@ function loginChecks() {
     new Check('account_gone', 'the account no longer exists or is disabled', required, ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),
-    // The session store may still contain a session that ended with a new password or a sign-out in another browser.
+    // The session store may still contain a session ended by a new password, or by a sign-out in another browser.
     new Check('session_ended', 'the session has ended', required, ({ oidc }) =>
       Boolean(oidc.account && oidc.account['session'] === undefined),
     ),

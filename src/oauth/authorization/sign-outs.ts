@@ -132,7 +132,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         await queueNotice(trx, { client_id: clientId, person_id: sub, sid: sid ?? null }, now())
       }),
 
-    /** Ends the sessions at applications that began in the person's chosen browser sessions. Queues notices. */
+    /** Ends the application sessions that began in the person's chosen browser sessions. Queues notices. */
     browsersSignedOut: async (personId: string, { id, others }: ChosenSessions) =>
       await kysely.transaction().execute(async (trx) => {
         const ended = await trx

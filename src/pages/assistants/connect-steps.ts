@@ -215,8 +215,8 @@ export function isOwnCallback({ pattern }: { readonly pattern: string }, uri: st
 }
 
 /**
- * Whether the assistant can use a redirect URI of the application. If the application is native, the ports of loopback
- * URIs may differ (RFC 8252 §7.3).
+ * Whether the assistant can use at least one redirect URI of the application. If the application is native, the ports
+ * of loopback URIs may differ (RFC 8252 §7.3).
  */
 export function canReturnTo(
   { callbacks, ownCallback }: Pick<Assistant, 'callbacks' | 'ownCallback'>,

@@ -117,7 +117,7 @@ interface SignInPorts {
 /**
  * Validates the authorization response, redeems the code and validates the id_token.
  *
- * @throws storageUnavailable if this service responds with 503; signInIncomplete if a step fails otherwise
+ * @throws storageUnavailable if this service responds with 503; signInIncomplete if a step fails for another reason
  */
 export async function completeSignIn(
   answer: URLSearchParams,
