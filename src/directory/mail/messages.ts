@@ -1,4 +1,4 @@
-/** The kinds of mail messages. Their own texts are in the catalogues, as `mail.<kind>.<name>`. */
+/** The kinds of mail messages. The texts of each kind are in the catalogues, as `mail.<kind>.<name>`. */
 
 import type { Kysely } from 'kysely'
 
@@ -40,7 +40,7 @@ export interface MailValues {
   account_deleted: NoValues
   /** Tells an owner that a webhook endpoint was disabled after failures. */
   webhook_disabled: { readonly url: string; readonly reason: string }
-  /** Tells the last owner of sites that the account was not deleted. */
+  /** Tells the last owner of one or more sites that the account was not deleted. */
   deletion_stopped: { readonly sites: readonly string[] }
 }
 
@@ -83,11 +83,11 @@ export interface Message<Kind extends MailKind> {
   readonly blocks: readonly Block<Kind>[] | ((values: MailValues[Kind]) => readonly Block<Kind>[])
   /** The label of the button. Defaults to the text `button` of this kind of message. */
   readonly button?: TextId
-  /** The kind to send if the address has an account. Chosen at sending time, so the request reveals no account. */
+  /** The kind to send if the address has an account. Chosen on delivery, so the request does not reveal accounts. */
   readonly forAccount?: MailKind
   /** Whether the message is an optional notice. `signIn.notices` can switch it off, and a separate limit applies. */
   readonly notice?: boolean
-  /** Whether sending applies no limit, for example because the limits were applied when the message was queued. */
+  /** Whether to send without a limit, for example because the limits were applied when the message was queued. */
   readonly limitedBefore?: boolean
 }
 

@@ -26,7 +26,7 @@ export interface MailTransport {
 /** Imports nodemailer at the first use, so processes that send no mail do not load it. */
 export const nodemailer = async () => (await import('nodemailer')).default
 
-/** Returns a message for nodemailer. The only recipient is one address, never a list. */
+/** Returns a message for nodemailer with exactly one recipient. `to` is never parsed as a list. */
 export function composeMessage({ id, createdAt, from, to, subject, text, html }: Letter) {
   return {
     from,
@@ -42,7 +42,7 @@ export function composeMessage({ id, createdAt, from, to, subject, text, html }:
   }
 }
 
-// Limits of connections. The outbox limits the duration of a whole attempt.
+// Connection limits. The outbox limits the duration of a whole attempt.
 const CONNECT_WITHIN_MS = 10_000
 const ANSWER_WITHIN_MS = 20_000
 const CONNECTIONS_MAX = 4

@@ -72,7 +72,7 @@ interface SignInPorts {
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
-// Maximum length of the login. Logins and passwords that are too long are rejected without hashing.
+// The maximum length of a login. Logins and passwords that are too long are rejected without hashing.
 const LOGIN_LENGTH_MAX = 320
 
 /**
@@ -87,7 +87,7 @@ export function makeSignIn(ports: SignInPorts): SignInService {
       return { kind: 'refused', why: 'too long' }
     }
     const known = browsers.find(browser, login)
-    // Once a person ends all sessions, all earlier browsers become unknown.
+    // If a person ends all sessions, all browsers that were known before become unknown.
     const { signedOutAt = 0 } = (known && (await store.findCredentials(login)).account) ?? {}
     const browserId = known && known.signedInAt > signedOutAt ? known.browserId : undefined
     const begun = await limits.begin({ login, address, browserId })

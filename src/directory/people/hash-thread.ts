@@ -37,8 +37,8 @@ function resultOf({ password, passwordHash, firebaseSignerKey }: HashTask): unkn
 }
 
 /**
- * The maximum length of a password, in bytes, for a hash of SHA-2 crypt or phpass. Both hash the password in each
- * round, so a long password would make each round expensive.
+ * The maximum length of a password, in bytes, for a SHA-2 crypt or phpass hash. Both formats hash the password in
+ * each round, so a long password would make each round expensive.
  */
 const CRYPT_PASSWORD_BYTES_MAX = 256
 

@@ -37,7 +37,7 @@ export interface IdentityProvider {
   readonly clientId: string
   readonly clientSecret: string
   readonly claims: ClaimNames
-  /** The domains whose addresses sign in with this provider: verified by DNS, or configured by the platform. */
+  /** The e-mail domains whose users sign in with this provider: verified by DNS, or configured by the platform. */
   readonly domains: readonly string[]
   /** Whether the site accepts only its own providers. */
   readonly isOnlyWay?: boolean
@@ -53,7 +53,7 @@ export type ConfiguredProvider = Omit<
   'clientSecret' | 'siteId' | 'role' | 'isOnlyWay'
 >
 
-/** Adds the client secrets of the platform's providers, which the environment contains. */
+/** Adds the client secrets from the environment to the platform's providers. */
 export const withSecrets = (
   providers: readonly ConfiguredProvider[],
   secrets: Readonly<Record<string, string>>,
@@ -102,7 +102,7 @@ interface ProviderPorts {
 }
 
 const SCOPE = 'openid email profile'
-/** How long a provider's metadata and keys are cached, and how long a failure to get them is (`FAILED_MS`). */
+/** How long a provider's metadata and keys are cached. A failure to get the metadata is cached for `FAILED_MS`. */
 const knownBounds = { max: 1000, ttl: 3_600_000, ttlResolution: 0 }
 const FAILED_MS = 5000
 const ANSWER_WITHIN_MS = 5000
@@ -246,7 +246,7 @@ async function requestMetadata(provider: IdentityProvider, fetch: SendOutgoing) 
 type Sent = CustomFetchOptions<string, URLSearchParams | undefined>
 
 /**
- * Returns the options of requests to a provider. They allow http, because `fetch` itself enforces https. Only the
+ * Returns the options for requests to a provider. They allow http, because `fetch` itself enforces https. Only the
  * configured host of a platform provider may have a private address.
  */
 function requestOptions({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing) {

@@ -43,7 +43,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
   const { browsers, now } = ports
   const { kysely } = ports.database
   return {
-    /** Finds the person to whom an identity is linked, records the use of the identity, and makes the browser known. */
+    /** Finds the person to whom an identity is linked, records its use, and marks the browser as known. */
     async use(
       identity: IdentityKey,
       known: KnownSignIns | undefined,
@@ -106,8 +106,8 @@ function makeIdentityList(ports: IdentitiesPorts) {
     },
 
     /**
-     * Removes an identity from a person's account, unless no way to sign in to the whole account would be left. Records
-     * an audit event, and mails the person.
+     * Removes an identity from a person's account, unless the person would then have no way to sign in to the whole
+     * account. Records an audit event, and mails the person.
      *
      * @returns true if the identity was kept for this reason
      */

@@ -68,7 +68,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
     check,
     /** Whether browsers support passkeys for the host of the service. They do not support passkeys for IP addresses. */
     areAvailable: party !== undefined,
-    /** Checks the response of a passkey that signs in, and makes the browser known. */
+    /** Checks a passkey's response at sign-in, and marks the browser as known. */
     async signIn(text: string, { known, address, ...use }: PasskeyUse, request: Partial<Actor>) {
       const limit = ['attemptsOfAddress', networkOf(address)] as const
       const exceeded = await limits.takeTogether(...limit)
@@ -147,9 +147,9 @@ const changes = {
   copied: { action: 'passkey.clone' },
 } as const
 
-/** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
+/** Creates the functions that store passkeys. Changes and detected copies are audited, and the person is notified. */
 function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
-  /** Reports a change. If a copy was the first factor, its event has no actor, because it is unknown who used it. */
+  /** Reports a change. If the first factor was a copied passkey, its user is unknown, so the event has no actor. */
   const report = async (
     trx: Transaction<Schema>,
     change: keyof typeof changes,

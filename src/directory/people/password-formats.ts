@@ -66,7 +66,7 @@ export const passwordFormats: readonly Format[] = [
     read: readArgon2,
   },
   {
-    // Excludes hashes with nonzero unused bits. The library rejects them at once, which would reveal an account.
+    // The pattern excludes nonzero unused bits. The library rejects such hashes at once, which would reveal an account.
     name: 'bcrypt',
     examples: ['$2y$12$…', 'bcrypt$$2b$12$…', 'bcrypt_sha256$$2b$12$…', '$wp$2y$10$…'],
     from: 'PHP, Laravel, Rails, Node.js, Django, WordPress since 6.8',

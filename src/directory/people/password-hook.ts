@@ -36,8 +36,8 @@ const MARGIN_MS = 50
 const TOKEN_SECONDS = 60
 
 /**
- * Creates the function that asks the platform whether a password is right (docs/how-to/accounts.md). Without a
- * question, it asks about an invented address, so the response time does not reveal whether a hash exists.
+ * Creates the function that asks the platform whether a password is right (docs/how-to/accounts.md). If `question` is
+ * undefined, it asks about an invented address, so the response time does not reveal whether a hash exists.
  * `refusalTime` resolves when a refusal may be sent.
  */
 export function makePasswordHook(settings: PasswordHookSettings, parts: HookParts) {

@@ -8,7 +8,7 @@ export type PasswordOwner = Readonly<Record<'name' | 'email', string>>
 /** The maximum length in UTF-16 code units, as at sign-in. */
 export const PASSWORD_LENGTH_MAX = 1024
 
-/** A password may repeat one text only if that text has at least this many characters. */
+/** A password may consist of one repeated text only if that text has at least this many characters. */
 const PIECE_CHARACTERS_MIN = 5
 
 /**

@@ -24,7 +24,7 @@ const defaultStandIn =
  * cores than processes. Both functions throw TooManyHashes if the queue is full.
  *
  * @param processes the number of processes on this host that share `parallelHashesMax`; the share of each is at least 1
- * @param firebaseSignerKey the signer key of a Firebase project, in base64; without it, no hash of Firebase matches
+ * @param firebaseSignerKey the signer key of a Firebase project, in base64; without it, no Firebase hash matches
  */
 export function makePasswords(
   { parallelHashesMax = Math.max(1, availableParallelism() - 1), waitingHashesMax }: PasswordLimits,

@@ -30,7 +30,7 @@ export interface Person {
 interface SessionOf {
   /** The id of the browser's session. */
   readonly id: string
-  /** The id of the session on our own pages, if it is used there. */
+  /** The id of the session on our own pages; undefined outside these pages. */
   readonly pageSessionId?: string
 }
 

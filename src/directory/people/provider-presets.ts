@@ -41,7 +41,7 @@ export const presets: ReadonlyMap<string, Preset> = new Map([
 /** How long a client secret for Apple is valid, in seconds. Each token request gets a new secret. */
 const APPLE_SECRET_SECONDS = 300
 
-/** Signs the token that Apple requires as client secret. @throws an error if the secret is not `team ID:key ID:key` */
+/** Signs the token that Apple requires as the client secret. @throws if the secret is not `team ID:key ID:key` */
 export async function appleSecret(
   { clientId, clientSecret }: Readonly<Record<'clientId' | 'clientSecret', string>>,
   nowMs: number,

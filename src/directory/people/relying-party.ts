@@ -50,8 +50,8 @@ export interface CodeFlow {
 
 /**
  * Redeems the code of an authorization response. Returns the claims of the id_token, and the access token. Checks
- * `state` and `iss` of the response, and `iss`, `aud`, `exp`, `nonce` and signature of the id_token (specification,
- * Authentication 7).
+ * the `state` and `iss` of the response, and the `iss`, `aud`, `exp`, `nonce` and signature of the id_token
+ * (specification, Authentication 7).
  *
  * @throws an error without secrets in its message if a check or a request fails
  */

@@ -266,7 +266,7 @@ async function replaceCodes(
   return codes.map((code) => code.replace(/.{4}(?=.)/g, '$&-'))
 }
 
-/** The time during which an app cannot be removed by e-mail, after a password was set by e-mail. */
+/** How long an app cannot be removed by e-mail after a password has been set by e-mail. */
 const HOLD_MS = 7 * 86_400_000
 
 /**
@@ -294,8 +294,8 @@ export async function findResetTime(
 }
 
 /**
- * Delays the removal of the app by e-mail, because a password has just been set by e-mail. The mailbox alone must not
- * replace both factors.
+ * Starts the period (`HOLD_MS`) in which the app cannot be removed by e-mail, because a password has just been set by
+ * e-mail. Otherwise, access to the mailbox would be enough to replace both factors.
  */
 export async function holdFactorReset(
   trx: Kysely<Schema>,

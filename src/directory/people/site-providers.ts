@@ -24,7 +24,7 @@ export const DOMAINS_MAX = 50
 
 export function makeSiteProviders({ kysely }: Database, seals: Seals) {
   return {
-    /** Lists a site's identity providers, oldest first, and whether they are the only way to sign in there. */
+    /** Lists a site's identity providers, oldest first, and states whether they are the only way to sign in there. */
     async list(siteId: string): Promise<IdentityProvider[]> {
       const rows = await kysely
         .selectFrom('identity_provider as p')
@@ -104,7 +104,7 @@ export function makeListProviders(
 }
 
 /**
- * Creates the function that sets the domains whose addresses sign in with a provider. New domains need a TXT record
+ * Creates the function that sets the e-mail domains whose users sign in with a provider. New domains need a TXT record
  * that names the provider (`proofOf`). If a domain is invalid, or a new domain has no such record, the function changes
  * nothing, and returns the problem and the domain.
  */
@@ -129,7 +129,7 @@ function makeSetDomains(kysely: Database['kysely']) {
   }
 }
 
-/** Returns the TXT record that proves a domain for a provider. Only the owner of the domain can publish it. */
+/** Returns the TXT record that allows a provider to use a domain. Only the owner of the domain can publish it. */
 export const proofOf = (id: string, domain: string) => ({
   name: `_gatehouse.${domain}`,
   value: `gatehouse-provider=${id}`,

@@ -11,7 +11,7 @@ interface ScopedAddress {
 
 export type ScopeUses = ReturnType<typeof makeScopeUses>
 
-/** Creates the lookup of the paths at which an operator scope grants access. Calls `list` once, at the first lookup. */
+/** Creates the functions that look up where operator scopes grant access. Calls `list` once, at the first lookup. */
 export function makeScopeUses(list: () => readonly ScopedAddress[]) {
   let listed: readonly ScopedAddress[] | undefined
   const addressesOf = (name: string): readonly string[] => {
@@ -53,7 +53,7 @@ export function readChangeAreas(
 }
 
 /**
- * Describes what scopes allow an application to do, as the ends of "can see …" and "can change …". Keeps the order,
+ * Describes what these scopes let an application do, as the ends of "can see …" and "can change …". Keeps the order,
  * omits unknown names, and marks scopes that this deployment does not use.
  */
 export function describeScopes(names: readonly string[], { isUsed }: Pick<ScopeUses, 'isUsed'>) {

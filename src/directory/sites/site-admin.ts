@@ -129,7 +129,7 @@ export async function switchFeature({ kysely }: Database, change: FeatureSwitch,
   return await kysely.transaction().execute(async (trx) => await setFeature(trx, change, actor))
 }
 
-/** Like `switchFeature`, in a transaction of the caller. */
+/** Like `switchFeature`, but in the caller's transaction. */
 export async function setFeature(
   trx: Transaction<Schema>,
   { siteId, feature, on }: FeatureSwitch,

@@ -128,7 +128,7 @@ export function makeFindHeldSites({ kysely }: Database) {
   }
 }
 
-/** Returns the condition that a person has a role at a site. Both parameters are the names of columns with an id. */
+/** Returns the condition that a person has a role at a site. Both parameters are names of columns that contain ids. */
 export const hasRole = (person: string, site: string) =>
   sql<boolean>`exists (select 1 from site_role as any_role
     where any_role.person_id = ${sql.ref(person)} and any_role.site_id = ${sql.ref(site)})`

@@ -26,7 +26,7 @@ export async function findLookOfPerson({ kysely }: Database, personId: string) {
   return parsed(await looks(kysely).where('site.id', '=', only).executeTakeFirst())
 }
 
-/** The texts of a site in one language. If a text is null, pages show the site's text without a language. */
+/** The texts of a site in one language. If a text is null, pages show the site's text for all other languages. */
 export interface LocalTexts {
   readonly language: string
   readonly displayName: string | null
@@ -40,7 +40,7 @@ function parsed(look: Awaited<ReturnType<ReturnType<typeof looks>['executeTakeFi
   return look && { ...look, texts, languages }
 }
 
-/** Returns a text of a site in the reader's language. Falls back to the text without a language. */
+/** Returns a text of a site in the reader's language. Falls back to the text for all other languages. */
 export function shownText(
   look: Pick<Look, 'name' | 'texts'> & Partial<Look>,
   field: Exclude<keyof LocalTexts, 'language'>,
@@ -109,7 +109,7 @@ function sheetOf({ accentColor, backgroundColor }: SiteColors): Stylesheet | und
   })
 }
 
-/** Returns the tokens of style.css for the colors of a site. `over` computes the accent color on hover. */
+/** Returns the custom properties of style.css for a site's colors. `over` computes the accent color on hover. */
 function tokensOf(accent: string | null, ground: string | null, over: (color: string) => string) {
   return {
     ...(accent !== null && {

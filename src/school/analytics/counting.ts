@@ -36,10 +36,10 @@ export interface Question {
   readonly untilMs: number
 }
 
-/** Counts a figure of a site by day. */
+/** Computes a figure of a site for each day of the period. */
 export type CountByDay = (kysely: Kysely<Schema>, question: Question) => Promise<Tally<number>>
 
-/** Counts a figure of a site by course, for the given courses. */
+/** Computes a figure of a site for each of the given courses. */
 export type CountByCourse = (
   kysely: Kysely<Schema>,
   question: Question,

@@ -18,7 +18,7 @@ const PEOPLE_PER_PIECE = 200
 
 export type Overviews = ReturnType<typeof makeOverviews>
 
-/** The figures of a site for the last days in UTC, including today. */
+/** The figures of a site for the most recent days (in UTC), including today. */
 type Overview = Awaited<ReturnType<typeof countOverview>>
 
 /** Creates a function that returns the overview of a site, cached for a minute. */
@@ -36,7 +36,7 @@ export function makeOverviews(database: Database, now: () => number) {
   }
 }
 
-/** Counts the figures of an overview in pieces. With SQLite, a long statement blocks the process. */
+/** Computes the figures of an overview in short statements, because SQLite blocks the process during a statement. */
 export async function countOverview(
   database: Database,
   siteId: string,
@@ -55,7 +55,7 @@ export async function countOverview(
     countedAt: nowMs,
     /** The number of distinct people who used an application in the period. */
     people: people.inAll,
-    /** The numbers of people in the last seven days, and in the seven days before if the period contains them. */
+    /** The numbers of people in the last seven days and, if the period contains them, in the seven days before that. */
     peopleByWeek: people.byWeek,
     /** Refusals by error code, most frequent first. */
     reasons: refused.reasons,
@@ -70,7 +70,7 @@ export async function countOverview(
   }
 }
 
-/** Counts the people who used an application, by day, by week and in total. Reads each person once, in groups. */
+/** Counts the people who used an application, by day, by week and in total. Reads the people in batches. */
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()
   let inAll = 0

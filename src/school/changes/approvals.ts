@@ -34,7 +34,7 @@ export function needsApproval(
   return covers === 'every' || (covers === 'destructive' && isDestructive)
 }
 
-/** The time limit for approving a change and, from then on, for repeating the request, in seconds each. */
+/** The time limit for approving a change, in seconds. After that, the same limit applies to repeating the request. */
 const APPROVAL_SECONDS = 600
 /** The maximum number of pending and approved changes of one client for one person at a site. */
 const PENDING_MAX = 50
@@ -54,8 +54,8 @@ interface RequestedChange {
  * Lets a change pass, or stores it and requires an approval. An approval covers one repetition of the request by the
  * client, with equal arguments. It is used up before the change runs, unless `keepsApproval` is set.
  *
- * @returns for an approved change that sends an announcement, when the announcement was last changed
- * @throws ChangeRefused if an approval is missing, with the address of the approvals page, or if PENDING_MAX is reached
+ * @returns when the announcement was last changed, if an approved change sends one; otherwise undefined
+ * @throws ChangeRefused if PENDING_MAX is reached, or if an approval is missing (with the URL of the approvals page)
  */
 export async function demandApproval(
   database: Database,
@@ -132,7 +132,7 @@ async function restoresRegistration(
   return (await countRows(cancelled)) > 0
 }
 
-/** Returns false if the site has no object with the id of a change. The change then fails, so it needs no approval. */
+/** Returns false if a change names an object that the site does not have. Such a change fails and needs no approval. */
 async function canExist({ kysely }: Database, siteId: string, change: RequestedChange) {
   const { id } = change.arguments
   return typeof id !== 'string' || (await findNames(kysely, [id], siteId)).size > 0
@@ -224,8 +224,8 @@ export async function listPendingChanges(
 }
 
 /**
- * Approves or rejects changes that wait for the actor. Rejecting an approved change withdraws the approval. Ignores
- * ids of all other changes. Records an audit event for each decision, and returns the number of decisions.
+ * Approves or rejects changes that clients requested for the actor. Rejecting an approved change revokes its approval.
+ * Ignores ids of other changes. Records an audit event for each decision, and returns the number of decisions.
  */
 export const decidePendingChanges = siteChange(
   async (

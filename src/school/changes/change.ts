@@ -134,7 +134,7 @@ interface Creation<Input extends z.ZodType> {
   readonly prefix: string
   /** The schema of the input, which may contain an idempotency key. */
   readonly schema: Input
-  /** Finds the row that an earlier request with the key created. If the row was deleted, the key creates a new row. */
+  /** Finds the row that an earlier request with the key created. If it was deleted, a new request creates a new row. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
   readonly insert: (
     site: SiteWork,
@@ -143,7 +143,7 @@ interface Creation<Input extends z.ZodType> {
   ) => Promise<void>
 }
 
-/** The row of a creation, and whether this request created it. */
+/** The id of the row, and whether it is new. An earlier request with the same key may have created it. */
 export interface Created {
   readonly id: string
   readonly isNew: boolean
@@ -155,7 +155,7 @@ const KEY_SECONDS = 7 * 86_400
 /**
  * Creates a function that creates a row. If a client repeats an idempotency key at the site within `KEY_SECONDS`, the
  * function creates no second row while the first row exists. It returns the id of the row, and whether the row is new.
- * It throws ChangeRefused for an invalid input, a key that was used with another input, and if `changeSite` throws it.
+ * It throws ChangeRefused if the input is invalid, the key was used with another input, or `changeSite` throws it.
  */
 export function siteCreation<
   Input extends z.ZodType<{ readonly idempotencyKey?: string | null | undefined }>,

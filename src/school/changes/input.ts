@@ -4,9 +4,9 @@ import { isVisible } from '../../platform/store/entered-text.ts'
 import { isMailAddress } from '../../platform/store/mail-address.ts'
 import { badInput } from './refusals.ts'
 
-/** Schemas of the values that operators enter, with their limits. */
+/** Schemas for the values that operators enter, with their limits. */
 
-/** Creates the schema of a trimmed text with at least one visible character. */
+/** Creates the schema for a trimmed text with at least one visible character. */
 export function text(lengthMax: number) {
   return withoutNul(z.string().trim().max(lengthMax).refine(isVisible, 'must not be empty'))
 }
@@ -19,7 +19,7 @@ function withoutNul(schema: z.ZodString | z.ZodURL) {
 /** Control characters, line separators, and bidirectional formatting characters, which can disguise a name. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
-/** Creates the schema of a single line of text, such as a name. */
+/** Creates the schema for a single line of text, such as a name. */
 export function line(lengthMax: number) {
   return text(lengthMax).refine(
     (value) => !HIDDEN.test(value),
@@ -27,7 +27,7 @@ export function line(lengthMax: number) {
   )
 }
 
-/** The schema of a name under which a file is saved. */
+/** The schema for a name under which a file is saved. */
 export const fileName = text(200).refine(
   (value) => !/^\.|[/\\]/.test(value) && !HIDDEN.test(value),
   'must be a file name without slashes, control characters or a leading dot',
@@ -39,7 +39,7 @@ export const pageAddress = withoutNul(
     .max(2000),
 )
 
-/** The schema of an e-mail address whose domain has a dot. */
+/** The schema for an e-mail address whose domain has a dot. */
 export const mailAddress = z.stringFormat(
   'email',
   (value) => isMailAddress(value) && /@.+\../.test(value),
@@ -57,7 +57,7 @@ export const slug = z
   .max(80)
   .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug of a–z, 0–9 and hyphens, like slow-bread')
 
-/** The schema of the fields that courses, digital products and events share. */
+/** The schema for the fields that courses, digital products and events share. */
 export const itemFields = z.strictObject({ slug, title, summary })
 
 /** Parses an input. @throws ChangeRefused, which names the first invalid field */

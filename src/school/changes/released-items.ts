@@ -15,7 +15,7 @@ import { differenceOf, siteChange, siteCreation } from './change.ts'
 import { given, idempotencyKey, readInput } from './input.ts'
 import { conflict, limitReached, mustBeThere } from './refusals.ts'
 
-/** Tables of items, with a release state and a slug that is unique at the site. */
+/** The tables of items that have a release state, and a slug that is unique at the site. */
 type ItemTable = 'course' | 'digital_product' | 'event'
 
 /** The table of people's purchases or registrations, for each kind of item. */
@@ -30,7 +30,7 @@ type ReferringTable = 'lecture' | (typeof heldRows)[ItemTable]
 
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
-/** The members that every kind of item has. Each is named like its column, but in camel case. */
+/** The properties that every kind of item has. Each is named like its column, but in camel case. */
 interface ItemRow extends Release {
   /** When the item was first visible, as known at the last change of its release state; null if not yet. */
   readonly firstPublishedAt: number | null
@@ -169,7 +169,7 @@ export function releasedItems<Fields extends z.ZodObject, Linked extends string 
       },
     ),
 
-    /** Changes the release state. Throws ChangeRefused for an unknown item, or to publish an archived item. */
+    /** Changes the release state. Throws ChangeRefused for an unknown item, or if it would publish an archived item. */
     release: siteChange(
       async ({ trx, actor, record }, { id, ...change }: ReleaseChange & Pick<ItemRow, 'id'>) => {
         const item: ItemRow = await mustFind(trx, actor.siteId, id)
@@ -199,7 +199,7 @@ export function releasedItems<Fields extends z.ZodObject, Linked extends string 
   }
 }
 
-/** Returns the schema of a new item, with optional fields where null is allowed, and an idempotency key. */
+/** Returns the schema for a new item and its idempotency key. Fields that can be null are optional. */
 function creationOf(fields: z.ZodObject) {
   const shape = Object.entries(fields.shape).map(([name, field]) => {
     return [name, field.safeParse(null).success ? field.default(null) : field] as const

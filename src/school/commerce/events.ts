@@ -66,7 +66,7 @@ export interface Attendance {
 }
 
 /**
- * Registers a person of the site for an event, or renews a cancelled registration. No-op if already registered.
+ * Registers a person of the site for an event, or renews a cancelled registration. No-op if the person is registered.
  * Returns the id of the registration, which stays the same if it is renewed. Throws ChangeRefused for an
  * unknown event or person, and for an archived event.
  */

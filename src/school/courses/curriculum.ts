@@ -96,7 +96,7 @@ export function placeAmong<Row extends Place>(
   return [...others.slice(0, at), row, ...others.slice(at)]
 }
 
-/** Stores the new positions of the rows. Writes negative numbers first, because another row may hold a new position. */
+/** Stores the rows' new positions. Writes negative numbers first, because other rows may still have these positions. */
 async function arrange(
   trx: Transaction<Schema>,
   table: 'section' | 'lecture',

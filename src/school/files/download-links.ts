@@ -13,7 +13,7 @@ interface DownloadLink {
 export type DownloadLinks = ReturnType<typeof makeDownloadLinks>
 
 interface DownloadPorts {
-  /** The signature keys. The first key signs, and all keys verify. */
+  /** The HMAC keys. The first key signs, and all keys verify. */
   readonly keys: readonly Buffer[]
   readonly baseUrl: string
   /** The lifetime of a link, in seconds. */

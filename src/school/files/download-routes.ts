@@ -18,7 +18,7 @@ interface DownloadRoutesPorts {
   readonly downloadLinks: Pick<DownloadLinks, 'open'>
 }
 
-/** Cache-Control for URLs that contain a digest of the content, so the content never changes. */
+/** The Cache-Control header for URLs that contain a digest of the content, so the content never changes. */
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 
 /** Creates the routes for downloads, logos and site colors. None of them reads a cookie. */
@@ -60,7 +60,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   return router
 }
 
-/** Content-Security-Policy that disables active content if a browser opens the file as a page (CSP3, `sandbox`). */
+/** A Content-Security-Policy that disables active content if a browser opens the file as a page (CSP3, `sandbox`). */
 const FILE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 /** Sends a file, or a range of it, as an attachment. Browsers save it instead of showing it. */
@@ -96,7 +96,7 @@ async function sendDownload(
   ctx.body = await openFile(ctx, files, fileId, range)
 }
 
-/** Opens a file in the storage. If the file is missing, logs the cause and throws nothingHere. */
+/** Opens a file in the storage. If the file is missing, logs the cause and throws `nothingHere`. */
 async function openFile(ctx: Context, files: Files, fileId: string, range?: ByteRange) {
   try {
     return await files.storage.get(storageKey(fileId), range)

@@ -11,7 +11,7 @@ import { AwsClient } from 'aws4fetch'
 import type { Config } from '../../config/config.ts'
 import { storageUnavailable } from '../../platform/http/errors.ts'
 
-/** Stores bytes under keys from `storageKey`. All methods throw storageUnavailable if the storage fails. */
+/** Stores bytes under keys from `storageKey`. All methods throw `storageUnavailable` if the storage fails. */
 export interface FileStorage {
   /** Stores the content of a draft, completely or not at all. May move the draft instead of copying it. */
   put(key: string, draft: Draft): Promise<void>
@@ -116,7 +116,7 @@ export async function orUnavailable<Result>(work: () => Promise<Result>): Promis
 export type S3Location = NonNullable<Config['filesS3']>
 
 const s3Limits = {
-  /** The time limit for the response headers, without the time for an upload. Reading the body may take longer. */
+  /** The time limit for the response headers, not counting the upload. Reading the body may take longer. */
   answerMs: 20_000,
   /** The speed from which the time limit of an upload is computed: 1 Mbit/s. */
   uploadBytesPerSecondMin: 125_000,

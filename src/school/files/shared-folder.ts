@@ -10,7 +10,7 @@ import { insertNew } from '../../platform/store/insert-new.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { orUnavailable } from './file-storage.ts'
 
-/** The name of a setting and of a file in the shared folder. Both contain the id of the folder. */
+/** The name of a setting in the database, and of a file in the shared folder. Both contain the id of the folder. */
 const MARKER = 'files_folder'
 
 /** Whether the folder and the database contain the same id. Also true if the database has no id yet. */

@@ -12,7 +12,7 @@ import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 export type FileLimits = ServicePolicy['files']
 
-/** Marks an upload link as used, in the transaction of the file, if it is new. Returns values for the audit event. */
+/** Marks an upload link as used (for a new file, in the file's transaction). Returns values for the audit event. */
 export type Spend = (kysely: Kysely<Schema>) => Promise<Record<string, string>>
 
 export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>

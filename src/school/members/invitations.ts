@@ -1,6 +1,6 @@
 /**
- * Invitations to a site, for operators. An invitation is a one-time link that is sent to an e-mail address. Until the
- * person accepts it (joining.ts), no account changes, and it does not show whether the address has an account.
+ * Invitations to a site, for operators. An invitation is a one-time link that is sent to an e-mail address. No account
+ * changes until the person accepts it (joining.ts). Operators do not learn whether the address has an account.
  */
 
 import { type Kysely, sql, type Transaction } from 'kysely'
@@ -62,8 +62,8 @@ export function makeInvitations(perSiteAndDayMax: number) {
   return {
     /**
      * Invites the person with an e-mail address. Replaces an earlier invitation to the site for the same address.
-     * Returns the id of the invitation. Throws ChangeRefused if a value is invalid, if a non-owner invites an owner, or
-     * if the site has reached its limit.
+     * Returns the id of the invitation. Throws ChangeRefused if a value is invalid, if a non-owner offers the role
+     * `owner`, or if the site has reached its limit.
      */
     invite: checkedChange(newInvitation, async (site, { email: typed, name, roles }) => {
       await mustBeAllowed(site, roles)
@@ -81,7 +81,7 @@ export function makeInvitations(perSiteAndDayMax: number) {
 
     /**
      * Sends a pending invitation again and extends it to seven days from now. Throws ChangeRefused if no such
-     * invitation is pending, if a non-owner invites an owner, or if the site has reached its limit.
+     * invitation is pending, if a non-owner offers the role `owner`, or if the site has reached its limit.
      */
     resend: siteChange(async (site, id: string) => {
       const { siteId, personId: invitedBy, now } = site.actor

@@ -112,7 +112,7 @@ export async function joinSite(
 }
 
 /**
- * Reads the site and roles of a link, the suggested name of a new account, and the id of an account with the address.
+ * Reads a link's site, roles and suggested name for a new account, and the id of the account with its address, if any.
  * Returns undefined if the site is gone, or joining is no longer permitted.
  */
 async function read(kysely: Kysely<Schema>, link: OneTimeLink) {

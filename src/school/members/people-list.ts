@@ -32,11 +32,11 @@ export interface PeopleQuestion {
   /** Words of the name or address, or the beginnings of such words. */
   readonly search?: string | null | undefined
   readonly sort?: TimeOrder | null | undefined
-  /** Additional condition on `found.person_id` for searches. */
+  /** An additional condition on `found.person_id` for searches. */
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
-/** The maximum number of people that a search counts, because the matches may be spread over a large index. */
+/** The maximum number of people that a search counts. Without a limit, a count might have to read a large index. */
 const SEARCH_COUNT_MAX = 500
 
 /**
@@ -80,7 +80,7 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/** Counts the people with a role or, without one, all people: the students, plus the people who are not students. */
+/** Counts the people with the given role. If it is undefined, counts all people, as students plus other people. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -154,7 +154,7 @@ function searchPeople(database: Database, question: PeopleQuestion, text: string
 
 const FOUND_WORD = sql<string>`found.word`
 
-/** Returns the rarest word; the first if all are frequent. Counts long words first, and only up to the lowest count. */
+/** Returns the rarest word, or the first if none is rare. Counts long words first, up to the lowest count so far. */
 async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promise<string> {
   let rarest = { word: words[0] ?? '', count: WORD_COUNT_MAX }
   if (words.length <= 1) return rarest.word
@@ -166,7 +166,7 @@ async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promi
   return rarest.word
 }
 
-/** The condition for people with all words. Keeps one row per person: its first word that begins with `rarest`. */
+/** Matches people with all search words. Keeps one row per person: that of the first word that begins with `rarest`. */
 function hasWords({ engine }: Database, rarest: string, words: readonly string[]) {
   const placeOf = (text: unknown) =>
     sql`${sql.raw(engine === 'sqlite' ? 'instr' : 'strpos')}(found.words, ${text})`
@@ -204,7 +204,7 @@ function amongMany(kysely: Kysely<Schema>, question: PeopleQuestion, candidates:
     .select([...PERSON_FIELDS, since(question).as('since'), FOUND_WORD.as('sortedBy')])
 }
 
-/** Selects the candidates with a role, without reading their people. */
+/** Selects the candidates with a role, without reading the table `person`. */
 function holdersAmong(kysely: Kysely<Schema>, question: PeopleQuestion, candidates: Candidates) {
   const { among = sql`true` } = question
   return kysely

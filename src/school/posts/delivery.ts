@@ -120,7 +120,7 @@ export function postDelivery({ database, now, sweeps }: DeliverySources, everySe
     try {
       await (isRemoved === 1 ? removeBatch(database, id) : deliverBatch(database, id, now()))
     } finally {
-      // Rejects only if the signal is aborted.
+      // `delay` rejects only if the signal is aborted.
       await delay(performance.now() - startedMs, undefined, { signal }).catch(() => {})
     }
   }

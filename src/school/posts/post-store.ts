@@ -138,7 +138,7 @@ export async function publishPost(
   await deliverBatch(database, id, actor.now)
 }
 
-/** Marks an announcement as deleted, and removes a batch of its notifications. Throws ChangeRefused if unknown. */
+/** Marks an announcement as deleted and removes a batch of its notifications. Throws ChangeRefused if it is unknown. */
 export async function deletePost(database: Database, actor: SiteActor, id: string): Promise<void> {
   await changeSite(database, actor, async ({ trx, record, writeLast }) => {
     const { topic, title } = await mustFindPost(trx, actor.siteId, id)

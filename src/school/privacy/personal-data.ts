@@ -6,12 +6,12 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 
-/** The rules to find, export and delete a person's rows in a table. */
+/** The rules for finding, exporting and deleting a person's rows in a table. */
 interface PersonalRows {
   readonly table: keyof Schema
   /** The columns with the person's id (`payload` has it in JSON), or with the id of the person's grant (`grant_id`). */
   readonly by: readonly string[]
-  /** The columns of a download. The first column is the sort key. */
+  /** The columns in a download. The first column is the sort key. */
   readonly columns: readonly string[]
   /** Whether the rows are deleted with the account. Otherwise, they stay and refer to a person without a name. */
   readonly isDeleted: boolean
@@ -93,7 +93,7 @@ export function areOf({ by }: PersonalRows, personId: string): RawBuilder<boolea
 
 type Row = Record<string, unknown>
 
-/** The maximum number of rows per table in a download. Keeps the rows with the highest sort keys, mostly the latest. */
+/** The maximum number of rows per table in a download. If there are more, it has those with the highest sort keys. */
 const ROWS_MAX = 10_000
 
 /**
@@ -121,7 +121,7 @@ export async function exportPerson(
   return JSON.stringify({ exported_at, ...tables, incomplete }, undefined, 1)
 }
 
-/** Returns a row for the download, with times as text. Omits the actor, and the IP address of another actor. */
+/** Returns a row for the download, with times as text. Omits the actor's id, and the IP addresses of other actors. */
 function shownTo(personId: string, { actor_person_id: actor, address, ...others }: Row): Row {
   const isOwn = (actor ?? personId) === personId
   const row = isOwn && address !== undefined ? { ...others, address } : others

@@ -24,7 +24,7 @@ export interface DeliveryPorts {
   readonly seals: Seals
 }
 
-/** The time limit of an attempt, including name resolution and the response. */
+/** The time limit for an attempt, including name resolution and the response. */
 const ANSWER_WITHIN_MS = 10_000
 /** The maximum number of bytes of a response that the log keeps. The rest is not read. */
 const RESPONSE_BYTES_MAX = 1024
@@ -70,7 +70,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
           .where('error', 'is', null)
           .limit(1)
           .executeTakeFirst()
-        // Unless it responded with 410, keep an endpoint that has accepted an event since. The log shows the failure.
+        // Keep an endpoint that accepted another event after this one was queued, unless the response was 410.
         if (accepted && reason !== GONE_REASON) return
         await disable(trx, { id: queue, reason, nowMs: now() })
       })

@@ -23,11 +23,11 @@ export type WebhookEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number]
 
 const ENDPOINTS_PER_SITE_MAX = 20
 const REPLAY_EVENTS_MAX = 10_000
-/** How long after a rotation messages are also signed with the previous secret. */
+/** How long messages are also signed with the previous secret after a rotation. */
 const ROTATION_MS = 86_400_000
 const DELIVERIES_SHOWN_MAX = 50
 const KEYS_KEPT_MAX = 1000
-/** The time within which a change is expected to commit. The search for missed events starts this much earlier. */
+/** A change should commit within this time. The search for missed events starts this long before `undeliveredSince`. */
 const COMMIT_WITHIN_MS = 60_000
 
 const EVENT_TYPE = 'must be an event type, such as enrolment.created'
@@ -86,7 +86,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
     find: async (siteId: string, id: string) =>
       (await list(siteId)).find((endpoint) => endpoint.id === id),
 
-    /** Lists the latest attempts of an endpoint, newest first. Callers must check the endpoint's site. */
+    /** Lists the latest delivery attempts to an endpoint, newest first. Callers must check the endpoint's site. */
     async deliveries({ id, payload }: Pick<Schema['webhook_endpoint'], 'id' | 'payload'>) {
       const rows = await kysely
         .selectFrom('webhook_delivery')
@@ -177,7 +177,7 @@ async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Seal
 
 type ChangeEndpoint = ReturnType<typeof changing>
 
-/** Returns a function that creates changes of an endpoint. They throw ChangeRefused for an endpoint of another site. */
+/** Returns a function that creates changes to an endpoint. They throw ChangeRefused for an endpoint of another site. */
 function changing(database: Database, seals: Seals) {
   return <Values extends unknown[], Result>(
     work: (site: SiteWork, endpoint: WebhookEndpoint, ...values: Values) => Promise<Result>,
