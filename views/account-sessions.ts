@@ -5,7 +5,7 @@ import { deviceText, inLink, text, timeOf } from './text.ts'
 
 export interface SessionView {
   readonly id: string
-  /** Browser and system, such as `Firefox on Windows`. */
+  /** The browser and system, such as `Firefox on Windows`. */
   readonly device: string
   /** The network, shortened as configured; null if the service does not store it. */
   readonly network: string | null

@@ -24,7 +24,7 @@ export interface AppearancePage {
   readonly logoHref: string | undefined
   readonly problem: { readonly field: string | undefined; readonly text: HtmlValue } | undefined
   readonly previewAction: string
-  /** The language whose texts the page shows; undefined for the texts of languages without their own. */
+  /** The language whose texts the page shows; undefined for the texts of languages that have none of their own. */
   readonly language: string | undefined
   readonly hrefOf: (language: string | undefined) => string
   readonly choice: LanguageChoice

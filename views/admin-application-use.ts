@@ -80,7 +80,7 @@ ${table(title, refusalColumns, page.refusals, { none })}`,
   })
 }
 
-/** The columns of refusals, the time first. */
+/** The columns of a table of refusals, with the time first. */
 export const refusalColumns: readonly [Column<RefusalView>, ...Column<RefusalView>[]] = [
   { heading: text('applications.when'), cell: ({ occurredAt }) => timeOf(occurredAt) },
   { heading: text('applications.happened'), cell: ({ error }) => errorWords(error) },

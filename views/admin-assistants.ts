@@ -12,7 +12,7 @@ export interface AssistantsPage {
   /** The URL to which the form that switches MCP connections on is submitted; undefined if they are on. */
   readonly switchOnAction: string | undefined
   readonly assistants: readonly AssistantView[]
-  /** The URL of the page with the steps for members. */
+  /** The URL of the page that tells members how to connect an assistant. */
   readonly memberAddress: string
   readonly ownHref: string
   readonly problem: HtmlValue

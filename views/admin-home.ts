@@ -27,7 +27,7 @@ export interface AdminHomePage {
     readonly peopleByWeek: Weeks
   }
   readonly state: SiteStateView
-  /** The URL of the page with the steps for members. */
+  /** The URL of the page that tells members how to connect an assistant. */
   readonly memberAddress: string
   /** The path of this page. The paths of the site's other pages begin with it. */
   readonly href: string
@@ -37,7 +37,7 @@ export interface AdminHomePage {
   readonly isOwner: boolean
 }
 
-/** A figure, mostly of the last seven days, and the same figure a week earlier. */
+/** A figure, usually for the last seven days, and the same figure a week earlier. */
 type Weeks = Readonly<Record<'last' | 'before', number>>
 
 /** The set-up of a site, and the items that its operators should check. */

@@ -28,7 +28,7 @@ export type Measure = (typeof measures)[number]
 
 export type OverviewDayView = Readonly<Record<Measure, number>> & { readonly date: string }
 
-/** Shows a usage figure of the apps at a site for each of the last days, as a chart and a table. */
+/** Shows a daily usage figure of a site's apps for the chosen period, as a chart and a table. */
 export function overviewPage(page: OverviewPage): AreaPage {
   const { days, measure, periods } = page
   const link = (shown: Measure, count: number) => `?measure=${shown}&days=${count}`

@@ -19,7 +19,7 @@ const queries = {
   member: 'viewer { name enrolledCourses(first: 5) { nodes { slug expireDate } } }',
 } as const
 
-/** The page shown when the URL of a GraphQL API is opened in a browser. @param endpoint that URL, in full */
+/** The page shown when the URL of a GraphQL API is opened in a browser. @param endpoint the full URL */
 export function apiPage(
   api: keyof typeof queries,
   endpoint: string,

@@ -21,7 +21,7 @@ export interface AreaView {
   readonly csrf: string
 }
 
-/** The paths of other pages and of forms, by the names of the pages. */
+/** The paths of other pages and of forms, by name. */
 export type Hrefs<Name extends string> = Readonly<Record<Name, string>>
 
 /** A link in the navigation of an area, or the heading of the links that follow. */
@@ -96,7 +96,7 @@ export interface ConfirmPage extends Pick<AreaPage, 'title' | 'id'>, FormTarget 
   readonly fields?: Html | undefined
   readonly confirm: HtmlValue
   readonly cancelHref: string
-  /** Whether the action deletes or ends nothing, so its button does not need the danger color. */
+  /** Whether the action neither deletes nor ends anything, so its button does not need the danger color. */
   readonly isHarmless?: boolean
 }
 

@@ -14,7 +14,7 @@ export interface ErrorPage {
   /** Whether the page that failed belongs to this service, so no application is involved. */
   readonly isOwn?: boolean | undefined
   readonly accountHref?: string | undefined
-  /** The administration, if the page that failed is below it. */
+  /** The path of the administration, if the page that failed is below it. */
   readonly adminHref?: string | undefined
   /** The page where the person signs in with another account. */
   readonly switchHref?: string | undefined
@@ -69,7 +69,7 @@ function adviceOf({ code, isOwn, sentAddress, signOutHref }: ErrorPage): HtmlVal
   return textIfAny(`error.advice.${cause}`) ?? text(isOwn ? 'error.ownAdvice' : 'error.appAdvice')
 }
 
-/** Renders the button for the most likely next step, and less prominent buttons, as far as they apply. */
+/** Renders the button for the most likely next step, and less prominent buttons for other possible steps. */
 function actionsOf(page: ErrorPage): Html {
   const { code, app, connectHref, adminHref } = page
   const { accountHref, retryHref, signOutHref, switchHref } = page

@@ -8,7 +8,7 @@ export interface ScopeText {
   readonly text: HtmlValue
 }
 
-/** A grant and its use, as shown to its person and to operators. */
+/** A grant and its use, as shown to the person and to operators. */
 export interface GrantView {
   readonly canSee: readonly ScopeText[]
   readonly canChange: readonly ScopeText[]

@@ -4,7 +4,7 @@
 export interface Reader {
   readonly language: string
   readonly timeZone: string
-  /** The path of a page for signed-in people, and the CSRF token of the session, for its forms. */
+  /** For the forms of a page for signed-in people: the path of the page, and the CSRF token of the session. */
   readonly form?: FormContext
 }
 
@@ -64,7 +64,7 @@ export function withoutTags(markup: HtmlValue): Html {
   return new Markup((reader, encode) => render(markup, reader, encode).replace(/<[^>]*>/g, ''))
 }
 
-/** Focuses the first wrong field, so the browser scrolls to it, unless another element has `autofocus`. */
+/** Unless an element has `autofocus`, focuses the first invalid field, so the browser scrolls to it. */
 export function focusWrongField(markup: Html): Html {
   const [wrong, focus] = [' aria-invalid="true"', ' autofocus']
   return new Markup((reader, encode) => {

@@ -28,7 +28,7 @@ const shapes: ReadonlyMap<string, Html> = new Map(
   ]),
 )
 
-/** An icon of the sprite, inline, so it needs no request and takes the color of the text. */
+/** An icon of the sprite as inline SVG, so it needs no request and takes the color of the text. */
 export function icon(name: IconName): Html | undefined {
   return shapes.get(name)
 }

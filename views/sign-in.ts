@@ -27,7 +27,7 @@ export interface SignInPage extends PromptView {
   readonly hidden?: Readonly<Record<string, string>> | undefined
   /** Whether the identity providers are the only way to sign in. */
   readonly isOnly?: boolean
-  /** Whether some e-mail addresses sign in with an identity provider, without a password. */
+  /** Whether people with certain e-mail addresses sign in with an identity provider, without a password. */
   readonly routes?: boolean
   /** The form for passkeys; undefined if this host cannot have passkeys. */
   readonly passkey?: Pick<PasskeyForm, 'action' | 'options'> | undefined

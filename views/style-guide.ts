@@ -28,7 +28,7 @@ export const contrastPairs = [
 type Scheme = keyof typeof tokens
 type ContrastOf = (one: string, other: string) => number
 
-/** The style guide: sizes, spaces, color pairs with their contrast, and common components. Only in the demo. */
+/** The style guide, which only the demo has: sizes, spaces, color pairs with their contrast, and common components. */
 export function styleGuidePage(contrastOf: ContrastOf): Page {
   return {
     title: 'Style guide',

@@ -45,8 +45,8 @@ export function timeZones(): readonly string[] {
 export type TextValues = Readonly<Record<string, TextValue>>
 
 /**
- * Returns a text of the catalogue. Its ICU message can contain arguments and plurals of `values`, and tags that `values`
- * or `marks` render.
+ * Returns a text of the catalogue. Its ICU message can use `values` in arguments and plurals, and tags that `values` or
+ * `marks` render.
  */
 export function text(id: TextId, values: TextValues = {}): Html {
   const all = { ...marks, ...values } as never
@@ -67,7 +67,7 @@ const inBold = (content: HtmlValue) => html`<strong>${content}</strong>`
 /** Renders a value or a tag of a message as code. */
 export const inCode = (content: HtmlValue) => html`<code>${content}</code>`
 
-/** Tags that every message can use: bold, code, muted, and for screen readers only. */
+/** Tags that every message can use: for bold text, code, muted text, and text for screen readers only. */
 const marks = {
   b: inBold,
   c: inCode,
@@ -78,7 +78,7 @@ const marks = {
 /** Renders English text that is in no catalogue, such as text from a protocol or another program. */
 export const inEnglish = (content: HtmlValue) => html`<bdi lang="en">${content}</bdi>`
 
-/** Returns the first language of the tags (BCP 47) that the service or site has, such as `pt` for `pt-BR`. */
+/** Returns the language of the first tag (BCP 47) whose language is in `among`, such as `pt` for `pt-BR`. */
 export function availableLanguage(
   tags: readonly (string | null | undefined)[],
   among: readonly Language[] = languages,
@@ -148,7 +148,7 @@ export function numberText(value: number): Html {
   return localized(({ language }) => value.toLocaleString(language))
 }
 
-/** Names a browser and its system, which the service stores as `Firefox on Windows`. */
+/** Translates the stored description of a browser, such as `Firefox on Windows`. */
 export function deviceText(device: string): Html {
   const [browser, system] = device.split(' on ')
   const named = browser === 'Unknown browser' ? text('device.unknown') : browser
@@ -170,7 +170,7 @@ export const catalogues = new Map<string, Readonly<Record<string, string>>>([['e
 const messages = new Map<string, IntlMessageFormat>()
 const dateFormats = new Map<string, Intl.DateTimeFormat>()
 
-/** Parses a message, and reads a catalogue other than English, on first use. Most processes show few messages. */
+/** Returns a parsed message. Parses each message on first use, because most processes show only a few. */
 function messageOf(id: TextId, language: string): IntlMessageFormat {
   return cached(messages, `${language} ${id}`, () => {
     const { IntlMessageFormat: Message } =

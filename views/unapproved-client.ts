@@ -9,7 +9,7 @@ export interface UnapprovedClientPage {
   /** The areas that the client asked to change. */
   readonly areas: readonly string[]
   readonly approveHref: string
-  /** The URL of the tool endpoint that only reads. */
+  /** The URL of the read-only tool endpoint. */
   readonly readingAddress: string
   /** The URL that returns to the client with an error. */
   readonly returnHref: string

@@ -108,7 +108,7 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
   })
 }
 
-/** Whether an id tells operators nothing, such as that of the site itself or of a deleted invitation. */
+/** Whether the subject's id tells operators nothing, as is the case for the site itself and for invitations. */
 function idSaysNothing({ subject_kind: kind }: FoundEvent): boolean {
   return kind === 'site' || kind === 'invitation'
 }

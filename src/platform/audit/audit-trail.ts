@@ -125,7 +125,7 @@ async function findRepeatedFailures(
   return found
 }
 
-/** The maximum number of distinct events of an action with their own row per minute. Further events share a row. */
+/** The maximum number of distinct events that get a row each, per action and minute. Further events share a row. */
 export const KINDS_PER_MINUTE = { unauthenticated: 100, withSession: 20_000 } as const
 const MINUTE_MS = 60_000
 
@@ -138,7 +138,7 @@ interface Tally {
   times: number
 }
 
-/** Counts events of a minute that differ only in address or request. They normally take one or two rows. */
+/** Combines the events of a minute that differ only in address or request. They normally need only one or two rows. */
 function countEvents() {
   let tallies = new Map<string, Tally>()
   let kinds = { minute: 0, ofAction: new Map<string, number>() }

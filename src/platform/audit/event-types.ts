@@ -9,7 +9,7 @@ export interface EventType {
   readonly version: number
   /** The actions that cause the event. An action causes at most one type of event. */
   readonly from: readonly AuditAction[]
-  /** The area of the operator scope that an application needs to receive the event: `area:read`. */
+  /** The area of the operator scope (`<area>:read`) that an application needs to receive the event. */
   readonly area: string
   /** The possible values of `data.kind`. Events about the same id are delivered in order. */
   readonly kinds: readonly string[]

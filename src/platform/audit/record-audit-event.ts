@@ -152,7 +152,7 @@ export interface AuditNote {
   readonly aboutPersonId?: string | undefined
   readonly clientId?: string | undefined
   readonly siteId?: string | undefined
-  /** The grant, from which the site is looked up. It is not stored. */
+  /** The grant, used only to find the site; it is not stored. */
   readonly grantId?: string | undefined
   readonly reason?: string | undefined
   readonly address?: string | undefined

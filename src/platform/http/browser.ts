@@ -10,7 +10,7 @@ export function browserOf(ctx: Context) {
   return { device: describeDevice(ctx.get('user-agent')), network: callerOf(ctx).address }
 }
 
-// The first match wins, because most headers also contain later names. Edge, for example, also sends “Chrome”.
+// The first match wins, because most headers also contain names from further down the list. Edge also sends “Chrome”.
 const browsers = [
   ['Edg', 'Edge'],
   ['OPR/', 'Opera'],

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 export const ADDRESS_LENGTH_MAX = 512
 
 /**
- * Validates a URL on a client's server, such as its JWKS or back-channel logout URI. The URL must be canonical https
+ * Validates a URL on a client's server, such as its JWKS or back-channel logout URI. It must be a canonical https URL
  * with a public host name. Requests to the URL also check the resolved addresses (platform/outgoing/guarded-fetch.ts).
  *
  * @param privateHosts private hosts, with ports, that the configuration allows; their name and port are not checked
@@ -39,8 +39,8 @@ function isPublicName(hostname: string): boolean {
 }
 
 /**
- * Parses a client_id as the URL of a metadata document; undefined for any other client_id. The URL must be canonical
- * https with a public host name, the default port and a path. Userinfo, query and fragment are not allowed
+ * Parses a client_id as the URL of a metadata document; undefined for any other client_id. The URL must be canonical,
+ * use https, and have a public host name, the default port and a path. Userinfo, query and fragment are not allowed
  * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft discourages a query, and this service rejects it.
  */
 export function readDocumentAddress(clientId: string): URL | undefined {

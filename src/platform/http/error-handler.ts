@@ -13,9 +13,9 @@ export interface ErrorBody {
 }
 
 /**
- * Creates the error handler of our own routes. The engine has its own. It sends 404 or 405 if no route responded. It
- * sends deliberate errors, and errors of the body parser and router, to the caller. For any other error, it sends
- * `server_error` with the id of the log line.
+ * Creates the error handler of our own routes (the engine has its own). The handler sends 404 or 405 if no route
+ * responded. It sends deliberate errors, and errors of the body parser and router, to the caller. For any other error,
+ * it sends `server_error` with the id of the log line.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {
@@ -108,7 +108,7 @@ export function faultBody(ctx: Context): ErrorBody {
   return { error: 'server_error', error_description }
 }
 
-/** The `Retry-After` of 503 responses, and of 429 responses without this header. */
+/** The default `Retry-After` of 503 and 429 responses, in seconds. */
 export const RETRY_AFTER_SECONDS = '1'
 
 /** Converts an error to a response, and logs its details. */

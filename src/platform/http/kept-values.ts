@@ -1,4 +1,4 @@
-/** Stores sealed values in cookies, for a step that continues in the same browser. */
+/** Stores sealed values in cookies, so that a later step in the same browser can read them. */
 
 import type { Context } from 'koa'
 

@@ -77,7 +77,7 @@ export const planPaths = {
   records: '/platform/records',
 } as const
 
-/** The prefix of forward auth for proxies that can only prepend a path (Envoy). Any path may follow. */
+/** The forward-auth prefix for proxies, such as Envoy, that can only prepend a path. Any path may follow. */
 export const forwardAuthFor = `${paths.forwardAuth}/for/`
 
 const site = '/admin/:site'

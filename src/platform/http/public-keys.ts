@@ -37,7 +37,7 @@ export const keySet = z.looseObject({
     .max(KEYS_MAX, { error: `it has more than ${KEYS_MAX} keys` }),
 })
 
-/** Parses the key set that an operator entered. If it is invalid, returns a problem that quotes nothing from it. */
+/** Parses the key set that an operator entered. If it is invalid, describes the problem without quoting the key set. */
 export function readKeySet(
   text: string,
 ): { readonly jwks: z.infer<typeof keySet> } | { readonly problem: string } {

@@ -4,7 +4,7 @@ import { nothingHere, nulInRequest } from './errors.ts'
 import { addressOf, changePaths, enginePages, paths, planPaths, toolPaths } from './paths.ts'
 import { refuseCompressed } from './request-body.ts'
 
-/** The name of the setting with the time of the last warning about an ignored X-Forwarded-For. */
+/** The name of the setting that stores when the service last warned about an ignored X-Forwarded-For. */
 export const PROXY_IGNORED = 'proxy_ignored_at'
 
 /**

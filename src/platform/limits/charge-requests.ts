@@ -179,7 +179,7 @@ function isClientError(status: number): boolean {
 /** The authenticated client of each request. A weak map drops the entry with the request. */
 const authenticatedClients = new WeakMap<object, string>()
 
-/** Records that a client authenticated with a secret or key. Anyone can send a client_id, so it proves nothing alone. */
+/** Records that a client authenticated with a secret or key. A client_id alone proves nothing: anyone can send it. */
 export function noteAuthenticatedClient(request: object | undefined, clientId: string): void {
   if (request) authenticatedClients.set(request, clientId)
 }

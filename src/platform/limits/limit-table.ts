@@ -2,9 +2,9 @@
 
 interface LimitRow {
   /**
-   * Who is charged: a client network, a client, or a person (which may be an account, e-mail address, site or browser).
-   * Except for sign-in, sign-up, recovery and mail, clients and people are charged only after authentication, so other
-   * callers cannot exhaust these limits.
+   * What is charged: a client network, a client or a person. Limits per account, e-mail address, site or browser also
+   * use `person`. Except for sign-in, sign-up, recovery and mail, clients and people are charged only after
+   * authentication, so other callers cannot exhaust these limits.
    */
   readonly by: 'address' | 'client' | 'person'
   /** The path of the maximum in config/service.json. */

@@ -45,7 +45,7 @@ export function answerTooMany(
   return true
 }
 
-/** Sets the limit headers and rejects the request, if a limit is exceeded. @throws tooManyRequests */
+/** If a limit is exceeded, sets the limit headers and rejects the request. @throws tooManyRequests */
 export function refuseTooMany(
   ctx: Pick<Context, 'set' | 'state'>,
   exceeded: Exceeded | undefined,

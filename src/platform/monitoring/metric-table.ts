@@ -30,7 +30,7 @@ export const errorCodes = (
   'upstream_timeout use_dpop_nonce'
 ).split(' ')
 
-/** The beginnings of frequent logged reasons, by label value. The rest of a reason may quote client input. */
+/** The beginnings of frequent reasons in the log, by label value. The rest of a reason may quote client input. */
 export const reasonSentences = {
   account_disabled: 'the account is disabled',
   client_deleted: 'the client was deleted',

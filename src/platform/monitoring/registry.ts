@@ -95,7 +95,7 @@ function makeMetric(
 
 const BEGUN_MAX = 20
 
-/** Starts a counter with few label combinations at zero. Otherwise, Prometheus misses the first increase of each. */
+/** If a counter has few label combinations, starts each at 0, so that Prometheus notices its first increase. */
 function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): Counter {
   const lists = Object.entries(labels).map(([label, values]) =>
     'valuesMax' in values ? [] : values.map((value) => ({ [label]: value })),

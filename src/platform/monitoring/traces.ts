@@ -96,7 +96,7 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
     const span = tracer.startSpan(`send ${host}`, { kind: SpanKind.CLIENT, attributes }, parent)
     const headers: Record<string, string> = {}
     propagator.inject(trace.setSpan(parent, span), headers, defaultTextMapSetter)
-    // Omit `tracestate`, because it contains data from the caller, and a stranger may run the other server.
+    // Omit `tracestate`: it contains data from the caller, and the other server may belong to a third party.
     const { traceparent = '' } = headers
     return await endSpanAfter(span, send({ traceparent }))
   }

@@ -67,7 +67,7 @@ export function makeWatch({ metrics, traces }: Watchers) {
         await counted(signIn(attempt), (result) =>
           metrics?.add('gatehouse_sign_ins_total', { outcome: result?.kind ?? 'failed' }),
         ),
-    /** Sends a request to another service, with headers that continue the trace, if traces are on. */
+    /** Sends a request to another service. If traces are on, adds headers that continue the trace. */
     outgoing: traces?.outgoing ?? outgoing,
     /** Middleware that starts the trace of a request; undefined if traces are off. */
     trace: traces?.middleware,
@@ -156,7 +156,7 @@ function countTokenRequest(metrics: Metrics, { grantType, outcome, status }: Log
 /** Counts a forwarded request. An error response of the platform API has a status, but no error code of ours. */
 function countForwarded(metrics: Metrics, { error, status }: LoggedRequest): void {
   const isFailure = error?.startsWith('upstream_') === true
-  // This service rejected the request itself.
+  // Skip a request that this service rejected itself.
   if (error !== undefined && !isFailure) return
   const outcome = isFailure ? 'failed' : endOf({ status })
   metrics.add('gatehouse_outgoing_requests_total', { purpose: 'upstream', outcome })

@@ -17,7 +17,7 @@ import type { MessageKind, Schema } from '../store/schema.ts'
 /** A stored message. Every attempt to send it has the same id. */
 interface OutboxMessage {
   readonly id: string
-  /** The receiver: the id of an endpoint, an application that gets sign-out notices, or `mail`. */
+  /** The receiver: `mail`, the id of a webhook endpoint, or `sign-out` followed by a client_id. */
   readonly queue: string
   readonly payload: unknown
   readonly createdAt: number
@@ -63,7 +63,7 @@ const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 256
 /** The maximum number of messages of a queue that are sent at once. */
 const QUEUE_AT_ONCE = 8
-/** How long to wait after a message is sent, so that one query serves all messages that are sent in this time. */
+/** How long to collect messages that were sent, so that one query serves all of them. */
 const BATCH_MS = 10
 /** The maximum time between two checks for due messages while other messages are being sent. */
 const LOOK_MS = 1_000
@@ -98,7 +98,7 @@ export async function storeMessage(
     .execute()
 }
 
-/** Returns the number of stored messages of each kind, when the oldest was stored, and the error of a postponed one. */
+/** Returns, for each kind of message, the number stored, the time of the oldest, and an error of a postponed one. */
 export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
   const rows = await kysely
     .selectFrom('outbox')

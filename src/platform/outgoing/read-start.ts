@@ -1,5 +1,5 @@
 /**
- * Reads the first `bytesMax` bytes of a response. Leaving the loop early cancels the stream and closes the connection.
+ * Reads the first `bytesMax` bytes of a response. If there are more, cancels the stream, which closes the connection.
  *
  * @returns the bytes, and whether the response is longer
  */

@@ -33,7 +33,7 @@ export function canonicalEmail(typed: string): string {
   return plain.replace(/(?<=@)[^@]+$/, (domain) => asciiDomain(domain) ?? domain)
 }
 
-/** Returns the ASCII form of a domain; undefined if it is invalid or, for example, in full-width letters. */
+/** Returns the ASCII form of a domain; undefined if it is invalid or not canonical (such as full-width letters). */
 function asciiDomain(domain: string): string | undefined {
   // The time of the conversion grows with the square of the length.
   if (domain.length > ADDRESS_CHARACTERS_MAX) return undefined

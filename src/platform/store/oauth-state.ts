@@ -199,8 +199,8 @@ function makeQueries(kysely: Kysely<Schema>) {
 }
 
 /**
- * The prefix of the keys of records. A record's value is its payload as JSON, after a line with the time of consumption
- * if it was consumed. Each command uses exactly one key, to support Redis Cluster. Each of these keys expires.
+ * The prefix of the keys of records. A record's value is its payload as JSON. In a consumed record, a line with the
+ * time of consumption precedes it. Each command uses exactly one key, to support Redis Cluster. These keys expire.
  */
 const PREFIX = 'gatehouse:'
 

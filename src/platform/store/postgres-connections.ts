@@ -6,7 +6,7 @@ import {
   StorageTimeoutError,
 } from './storage-timeout.ts'
 
-/** The SQLSTATE of a prepared statement whose table has changed since it was prepared (feature_not_supported). */
+/** The SQLSTATE of the error if a table has changed since a statement was prepared (feature_not_supported). */
 const TABLE_CHANGED = '0A000'
 const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()
@@ -46,7 +46,7 @@ export async function sendQuery(
   } catch (error) {
     const stale = error instanceof pg.DatabaseError && error.code === TABLE_CHANGED
     // The query had no effect, so retry it. Inside a transaction, the retry fails, too, unless `commit` was already
-    // sent. `sendBeforeCommit` therefore takes only queries without rows, whose plans cannot become stale.
+    // sent. `sendBeforeCommit` therefore takes only queries that return no rows: their plans cannot become stale.
     const again = stale ? answerTo(client, query, options) : undefined
     // Only a response from the server proves that the connection is in sync.
     if (stale || !(error instanceof pg.DatabaseError)) options.onUnusable(error)

@@ -50,7 +50,7 @@ export async function openRedis(
   return client
 }
 
-/** Limits how long each command may take. The library's own limit would count time while this process is blocked. */
+/** Limits how long each command may take. The library's own limit would also count time spent in blocking code. */
 function limitCommands(client: RedisClient, timeout: StorageTimeout): void {
   const { prototype } = client instanceof Redis ? Redis : Cluster
   client.sendCommand = (command: Command, ...target: unknown[]) => {

@@ -25,7 +25,7 @@ interface MarkedStores {
  * Looks for signs that the database was restored: a later marker in Redis or DATA_DIR, a different PostgreSQL timeline,
  * or a different database. May find nothing if all stores were restored to the same time.
  *
- * @returns the current `id` and, if restored, a `sentence` and whether the database `isOlder` than other stores
+ * @returns the `id`, and if there are signs, a `sentence` about them and `isOlder`: whether another store is newer
  */
 export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   // The database is marked first and read last, so its marker is earlier only if the database lost writes.

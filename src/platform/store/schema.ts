@@ -131,7 +131,7 @@ export interface Schema extends OAuthTables {
     client_id: string
     sealed_secret: string
     role: 'student' | 'lecturer'
-    /** The names of the claims about a person, as JSON. */
+    /** The names that the provider uses for the claims about a person, as JSON. */
     claims: string
     domains: Generated<string>
   }

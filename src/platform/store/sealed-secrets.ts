@@ -3,7 +3,7 @@ export const appLabel = () => 'the secret of an authenticator app'
 export const endpointLabel = (id: string) => `secret of the webhook endpoint ${id}`
 export const providerLabel = (id: string) => `client secret of the identity provider ${id}`
 
-/** The tables with a column `sealed_secret`, which the root secret encrypts: content, table, key and label. */
+/** The tables whose column `sealed_secret` is encrypted with the root secret: content, table, key and label. */
 export const sealedSecrets = [
   ['authenticator apps', 'totp', 'person_id', appLabel],
   ['webhooks', 'webhook_endpoint', 'id', endpointLabel],

@@ -34,7 +34,7 @@ const LAST_LETTER = '\u{10ffff}'
 /**
  * Builds the condition that a column begins with a prefix, compared byte by byte. Uses an index range.
  *
- * @param from the start of a later page, which replaces the prefix, because SQLite uses only one lower bound
+ * @param from the start of a later page. It replaces the prefix as the lower bound, because SQLite uses only one
  */
 export function beginsWith(value: RawBuilder<unknown>, prefix: string, from: string = prefix) {
   return sql<boolean>`${value} >= ${from} and ${value} < ${prefix + LAST_LETTER}`

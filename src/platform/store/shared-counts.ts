@@ -25,7 +25,7 @@ export interface SharedCounts {
 
 /**
  * Opens counts in Redis if it is configured, or else in PostgreSQL. With SQLite alone, the primary process counts for
- * its workers, and a single process has no counts to share, so the result is undefined.
+ * its workers. A single process with SQLite alone has no counts to share, so the result is undefined.
  */
 export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
