@@ -53,7 +53,7 @@ const conformanceSettings = z.strictObject({
   clients: z.array(
     z.strictObject({
       client_id: z.string().min(1),
-      // The suite uses this secret as an HMAC key, which needs at least 32 bytes.
+      // The conformance suite uses this secret as an HMAC key, which needs at least 32 bytes.
       client_secret: z.string().min(32).optional(),
       /** The public keys of a client with `private_key_jwt`. */
       jwks: z.strictObject({ keys: z.array(z.looseObject({})) }).optional(),

@@ -145,7 +145,7 @@ const upstream = z
   .strictObject({
     /** The path below /admin/api/. */
     path: z.string().max(200).regex(SEGMENTS, 'must be a path like coupons or shop/coupons'),
-    /** The scopes that read methods and write methods require. Methods without a scope are disabled. */
+    /** The scopes required for reading (GET, HEAD) and for other methods. Methods without a scope are disabled. */
     readScope: operatorScope('read').optional(),
     writeScope: operatorScope('write').optional(),
     /** The URL that replaces {base_url}/admin/api/{path}. */
@@ -244,7 +244,7 @@ export const servicePolicy = z.strictObject({
     outboxLookMs: z.int().min(50).max(60_000).default(1000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
-  /** Limits per window. Notices are messages about sign-ins in new browsers and about new apps. */
+  /** Limits per `windowSeconds`. Notices are messages about sign-ins in new browsers and about new apps. */
   mail: z
     .strictObject({
       messagesPerAddressMax: z.int().min(1).max(1000).default(10),

@@ -12,7 +12,7 @@ export async function makeOps(config: Config, platform: Platform, { passwords }:
   const { database, logger, now } = platform
   const { lifetimes, storage, audit } = config.service
   const demoPeople = await settleDemo(config, platform, passwords.hash)
-  // The maximum time from the first token of a family to the expiry of its last token, except for endless grants.
+  // The maximum lifetime of a token family and its tokens, except for grants without an absolute end.
   const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
   const retention = { tokensLiveSeconds, auditDays: audit.keepDays }
   const everySeconds = storage.sweepSeconds

@@ -26,7 +26,7 @@ export function makeOneOfMany(): OneOfMany {
   return async <Value>(name: string, findAll: FindAll<Value>, key: string) => {
     const { keys, found } = waiting.get(name) ?? begin(name, findAll)
     keys.add(key)
-    // Equal names come with equivalent `findAll` functions, so all values of a name have one type.
+    // Calls with the same name pass equivalent `findAll` functions, so their values have the same type.
     return (await found).get(key) as Value | undefined
   }
 }

@@ -50,7 +50,7 @@ export async function handleRequest<Caller>(
 
 interface Prepared {
   readonly document: DocumentNode
-  /** The errors of validation. */
+  /** The validation errors. */
   readonly errors?: readonly GraphQLError[] | undefined
   readonly params: RequestParams
   /** The media type of the response. */

@@ -29,7 +29,7 @@ export interface DocumentDefinition
     Partial<Pick<Tool, 'effect'>> {
   /** The scopes that the document needs. `test/mcp-tools.test.ts` compares them with the schema. */
   readonly scopes: readonly string[]
-  /** The path from the root to the field that the tool returns, and whose arguments it takes; empty for the root. */
+  /** The path to the field whose arguments the tool takes and whose value it returns; empty for the root. */
   readonly path: readonly string[]
   /** The selection of the field at the end of `path`. */
   readonly selection: string

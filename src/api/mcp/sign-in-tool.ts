@@ -134,7 +134,7 @@ function opens({ scopes }: Pick<AccessToken, 'scopes'>, audience: ToolAudience):
   return [...scopes].some((scope) => findScope(scope)?.audience === audience)
 }
 
-/** Advice in case the host does not list the tools again after a sign-in. */
+/** Advice in case the host does not fetch the list of tools again after a sign-in. */
 const RECONNECT =
   'If a tool is missing from your list, ask the person to reconnect this server or to start a new session.'
 

@@ -90,7 +90,7 @@ export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boo
   )
 }
 
-/** Like `isOpen`, but ignores an unmet two-factor requirement. For lists, which are cached by scopes. */
+/** Like `isOpen`, but ignores an unmet two-factor requirement. Used for lists, which are cached by scopes. */
 export function isListed(access: ToolAccess, caller: AccessToken | undefined): boolean {
   return isOpen(access, caller && { ...caller, unmetDemand: undefined })
 }

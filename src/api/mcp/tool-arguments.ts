@@ -60,7 +60,7 @@ function acceptsNull({ type, description, defaultValue }: FieldArgument): boolea
   return !isNonNullType(type) && defaultValue === undefined && /\bnull\b/i.test(description ?? '')
 }
 
-/** Describes the fault of a value without quoting it. */
+/** Describes what is wrong with a value, without quoting the value. */
 function faultOf({ name, type, defaultValue }: FieldArgument, value: unknown): string[] {
   if (value === undefined) {
     return isNonNullType(type) && defaultValue === undefined ? [`${name} is required.`] : []

@@ -63,7 +63,7 @@ export interface Tool {
     readonly schema: () => GraphQLSchema
     readonly document: () => string
     readonly pick: readonly string[]
-    /** The fields of the result that some calls omit. */
+    /** The fields that some results lack. */
     readonly optional: readonly string[]
   }
   /** Runs the tool. Returns text, or an object to send as JSON. @throws ToolProblem for a mistake by the caller */

@@ -17,7 +17,7 @@ import {
 } from './manifest.ts'
 
 interface BackupSource extends ServicePlace {
-  /** Returns the path of an uploaded file, relative to the folder of files. */
+  /** Returns the path of an uploaded file, relative to DATA_DIR/files. */
   readonly pathOfFile: (id: string) => string
   readonly issuer: string
   readonly version: string

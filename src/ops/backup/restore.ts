@@ -66,7 +66,7 @@ export async function* findObstacles(
   }
 }
 
-/** The suffixes of the further files that SQLite keeps beside a database. */
+/** The suffixes of the additional files that SQLite keeps beside a database. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {

@@ -23,7 +23,7 @@ export interface CleanUpPorts {
 }
 
 export interface Retention {
-  /** The maximum time from the first token of a family to the expiry of its last token, except for endless grants. */
+  /** The maximum lifetime of a token family and its tokens, except for grants without an absolute end. */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }

@@ -19,7 +19,7 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
  * `import <path>`: writes records into the database, even while the service is running. Never marks them as demo data.
  *
  * @param rejects the file for rejected lines. It may be the imported file itself, because it is replaced at the end
- * @throws {CommandRefused} after the import, if a line was rejected or the count of missing people is unknown or too high
+ * @throws {CommandRefused} afterwards, if a line was rejected or the number of missing people is unknown or too high
  */
 export async function importCampus(
   config: Config,

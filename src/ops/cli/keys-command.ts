@@ -10,7 +10,7 @@ import type { Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 import { sealAgain } from './sealed-secrets.ts'
 
-/** `keys list`: lists the published signing keys, without their private parts. */
+/** `keys list`: lists the published signing keys, without private key material. */
 export async function listSigningKeys(config: Config): Promise<string> {
   return await withDatabase(config, 'reads', async (database, now) => {
     const keys = openKeys(config, { database, now }).signing

@@ -1,4 +1,4 @@
-/** The secrets in the database that are encrypted with the root secret, besides signing keys. */
+/** The secrets in the database, other than signing keys, that are encrypted with the root secret. */
 
 import { sql } from 'kysely'
 

@@ -62,7 +62,7 @@ export function judgeClients(clients: readonly ClientFacts[], now: number) {
   return [ok(findings.length === 0 ? `${all}; no weaknesses found.` : `${all}.`), ...findings]
 }
 
-/** Returns the full days since a time. For a client without secrets, the time is ±Infinity and the result ∓Infinity. */
+/** Returns the number of full days since a time. Without secrets, the time is ±Infinity and the result ∓Infinity. */
 function daysSince(timestamp: number, now: number): number {
   return Math.floor((now - timestamp) / DAY_MS)
 }

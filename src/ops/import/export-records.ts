@@ -34,7 +34,7 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
   }
 }
 
-/** The conditions for exporting a row, by table. All rows of the other exported tables are exported. */
+/** The conditions for exporting a row, by table. Exported tables without a condition are exported in full. */
 const conditions: Readonly<Record<string, RawBuilder<unknown>>> = {
   // A removed post remains in the table until its notifications are deleted.
   post: sql`removed_at is null`,

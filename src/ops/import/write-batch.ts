@@ -283,7 +283,7 @@ const rules: readonly Rule[] = [
     where: "g.ended_at is null and (r.operator_at is not null) <> (g.client_origin = 'operator')",
   },
   {
-    // A line without `operatorAt` keeps the stored value. But validation treated the line as a member application.
+    // A line without `operatorAt` keeps the stored value, but was validated as a line for a member application.
     type: 'application',
     says: 'operatorAt: is required for an application that acts for an owner; repeat it in the line',
     from: 'oauth_application r',

@@ -18,7 +18,7 @@ export const identityHeaders = {
 /** The maximum length of an encoded name. nginx accepts 4 KiB of headers by default, and people choose their names. */
 const NAME_BYTES_MAX = 512
 
-/** Returns the header values for a token: its client, its scopes, and the UserInfo claims that its scopes release. */
+/** Returns the header values for a token: its client, its scopes and its UserInfo claims. */
 export function identityOf(token: AccessToken): Readonly<Record<string, string>> {
   const { clientId, grant, scopes } = token
   const released = { scopes, requested: [], allowed: grant.allowed, claimsByScope }

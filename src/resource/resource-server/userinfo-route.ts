@@ -79,7 +79,7 @@ async function claimsFor(
     const description = 'the access token lacks the scope openid; request it'
     return { status: 403, error: 'insufficient_scope', description, scopes: [OPENID] }
   }
-  // Load the client only for requests from web pages. Confidential clients must not send requests from web pages.
+  // Load the client only for requests from web pages. Confidential clients must not send such requests.
   if (
     ctx.get('Origin') &&
     hasSecretInBrowser(ctx, await authorization.findClient(token.clientId))
