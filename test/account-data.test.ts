@@ -115,7 +115,7 @@ forEachDatabase('the deletion of an account', (start) => {
       .execute((trx) =>
         scheduleDeletion(trx, databaseOf(service()), deletion, { now: service().service.now() }),
       )
-  /** Makes deletions due and runs them `processes` times at once. Returns the subject and recipient of each mail. */
+  /** Makes deletions due and runs `processes` deletion tasks at once. Returns the subject and recipient of each mail. */
   const deleteNow = async (ids: readonly string[], processes = 1) => {
     const earlier = mailsTo(service()).length
     const nowMs = service().service.now()

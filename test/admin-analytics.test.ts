@@ -135,7 +135,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
   })
 })
 
-/** Stores activity in March 2015. Sam completes a course. Noor and June (no role at the site) complete a lecture. */
+/** Stores activity in March 2015. Sam completes a course. Noor and June complete a lecture; June has no role at the site. */
 async function happenInMarch({ kysely }: Database): Promise<void> {
   const march = (time: string) => at(`2015-03-${time}`)
   const day = Math.floor(march('02T00:00:00') / 86_400_000)

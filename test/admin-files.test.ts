@@ -25,7 +25,7 @@ const GONE = '410 invalid_request'
 const large = Buffer.alloc(100_001, pdf)
 const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
 
-/** Starts a service with a clock, and without the files of the demo campus, because these tests count files. */
+/** Starts a service with an adjustable clock. Removes the files of the demo campus, because these tests count files. */
 function siteWithoutFiles(start: Start) {
   const clock = { ms: Date.now() }
   const files = { fileBytesMax: 100_000, siteBytesMax: 400_000 }

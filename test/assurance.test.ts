@@ -304,7 +304,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect(await rowsOf(kysely, 'site_feature')).to.deep.equal(features)
     const script = { method: 'POST', headers: { 'x-form-token': csrf }, body: '{}' }
     expect((await other.open(`${site}/queries/run`, script)).status).to.equal(401)
-    // If the browser later signs in again, a copied cookie of its page session must not gain the two factors.
+    // A later sign-in in the browser must not count for an older page session, whose cookie may have been stolen.
     const copied = makePagePerson(url, olivia)
     await copied.visit('/account')
     await useTwoFactors(copied.browser, service())

@@ -302,7 +302,7 @@ async function received(tokens: readonly string[], count: number) {
   })
 }
 
-/** Adds sessions of a grant. Their ids come before those of sign-ins. */
+/** Adds a grant with `count` sessions. Their ids sort before those of sessions that result from a sign-in. */
 async function addSessions(
   kysely: RunningService['kysely'],
   count: number,

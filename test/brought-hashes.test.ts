@@ -54,7 +54,7 @@ withDatabases('the stand-in for accounts without a password hash', (open) => {
     expect(first.filter(Boolean)).to.have.length.within(50, 150)
     const changesOf = async (other: (email: string) => Promise<boolean>) =>
       (await Array.fromAsync(emails, other)).filter((each, n) => each !== first[n])
-    // Similar addresses get unrelated stand-ins, so a stand-in is not the hash of the account with the next address.
+    // Similar addresses get unrelated stand-ins, so a stand-in is not just the hash of the alphabetically next account.
     expect(await changesOf((email) => isDear(`${email}a`))).to.have.length.within(50, 150)
     const inAnotherStore = (storeKey: Buffer) => async (email: string) =>
       await isDear(email, makeCredentialStore(database, storeKey).findCredentials)

@@ -400,7 +400,7 @@ withDatabases('import with --missing', (open) => {
   const database = fresh(open)
 
   const all = [site, person('ada'), person('bob'), person('eve')]
-  /** Imports records. Returns how many people they lack, or why that has no effect, and the disabled people. */
+  /** Returns the number of people missing from the import or why they are not disabled, and the ids of disabled people. */
   const importWith = async (missing: 'keep' | 'end' | 'end-all', records: readonly object[]) => {
     const { absent } = await importRecords(database(), records, { missing })
     const rows = await rowsOf(database().kysely, 'person')

@@ -19,7 +19,7 @@ describe('the error of a faulty client', () => {
   const ask = async (fields: Fields, headers?: readonly string[]) =>
     await post(paths.token, { grant_type: 'refresh_token', refresh_token: 'x', ...fields }, headers)
 
-  /** Expects this refusal in all answers, with one description that contains the words. Returns the description. */
+  /** Expects this refusal and one common description, which contains `words`, in all answers. Returns the description. */
   function sentenceOf(answers: readonly Answer[], refusal: string, words = ''): string {
     for (const { status, body, headers } of answers) {
       expect(`${status} ${body.error}`).to.equal(refusal)

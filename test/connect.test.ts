@@ -84,7 +84,7 @@ describe('/admin/{site}/assistants', () => {
 
   it('adds no assistant if the deployment admits none of its callback hosts', async () => {
     await using strict = await startWith({ loopbackHosts: ['127.0.0.1'] })
-    // No callback of Gemini CLI is admitted, so the page creates no client, which could never receive a response.
+    // No callback of Gemini CLI is admitted. The page creates no client, because it could never receive a response.
     const none = await makePagePerson(strict.url, olivia).submit(page, { assistant: 'gemini-cli' })
     expectAnswer(none, 422, 'at least one redirect address')
   })

@@ -22,7 +22,7 @@ const surfaces = [
   [paths.mcpMember, tools],
 ] as const
 
-/** The portal uses PAR, DPoP and a key, as docs/how-to/operate.md describes for FAPI 2.0, and receives logout tokens. */
+/** The portal uses PAR, DPoP and `private_key_jwt`, as docs/how-to/operate.md describes for FAPI 2.0. */
 forEachStorage('FAPI 2.0 Security Profile', (start) => {
   async function begin() {
     const opening = new AsyncDisposableStack()

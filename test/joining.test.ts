@@ -314,7 +314,7 @@ describe('/sign-up', () => {
   })
 
   it('treats an address that only looks like another as another [254]', async () => {
-    // The letter a is Cyrillic. The domain is in ASCII, as mail requires.
+    // The escaped letter is a Cyrillic `a`. The domain is in ASCII, as mail requires.
     const look = 's\u0430m@northlight.example'
     const { person, sent, path, page } = await opened(look)
     expect(sent.text).to.include(look)

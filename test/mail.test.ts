@@ -64,7 +64,7 @@ const mailOf = (kind: MailKind, more: object = {}) =>
 
 type Place = { smtpUrl?: string | undefined; dataDir?: string }
 
-/** Starts mail that goes to a server with these options, unless `place` has another destination. */
+/** Starts the mail service. It sends to a stub server with these options, unless `place` has another destination. */
 async function startMail(options: MailServerOptions = {}, place: Place = {}) {
   await using opening = new AsyncDisposableStack()
   const server = opening.use(await startMailServer(options))

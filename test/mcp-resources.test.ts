@@ -8,7 +8,7 @@ import { eras, operatorToken, readTool, type Sending, send } from './support/mcp
 import { memberToken, readOnly } from './support/member-api.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 
-/** Returns the first page of the list, and expects that it has all kinds. Some clients read no other page. */
+/** Returns the first page of resources, and expects it to be the only one, because some clients read no other page. */
 async function list(url: string, asking: Sending = {}): Promise<{ uri: string; title: string }[]> {
   const { resources, ...others } = (await send(url, 'resources/list', asking)).body.result
   expect(others).to.not.have.property('nextCursor')

@@ -65,7 +65,7 @@ const changingSamples: Record<string, Values> = {
   update_appearance: { displayName: 'Northlight' },
 }
 
-/** Tools that need an id from the response of another tool, in order: the other tool, and further sample arguments. */
+/** Tools that need an id from another tool's response, in calling order: that tool, and further arguments. */
 const followingSamples: Record<string, readonly [of: string, further?: Values]> = {
   delete_course: ['create_course'],
   update_section: ['create_section', { title: 'Inside' }],

@@ -40,7 +40,7 @@ const HOUR_MS = 3_600_000
 type Setup = { readonly admits?: 'any' | 'none'; readonly begin?: Start }
 
 describe('Client ID Metadata Documents', () => {
-  /** Starts a service that admits documents of any host, of none, or by default of client.example. */
+  /** Starts a service that admits documents from client.example or, with `admits`, from any host or none. */
   async function start({ admits, begin = startService }: Setup = {}) {
     const opening = new AsyncDisposableStack()
     const host = opening.use(await startDocumentHost())

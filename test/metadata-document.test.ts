@@ -290,7 +290,7 @@ describe('the review of a document [design 31]', () => {
     stale: { review: 'approved', fingerprint: 'stale' },
     blocked: { review: 'blocked', fingerprint: 'stale' },
   } as const
-  // The platform's review, and the resulting state for each review by a site, in the order above.
+  // Each row has the platform's review, then the resulting state for each review by a site, in the order of `reviews`.
   for (const [title, ...states] of [
     ['none', 'unreviewed', 'approved', 'changed', 'blocked'],
     ['approved', 'approved', 'approved', 'approved', 'blocked'],

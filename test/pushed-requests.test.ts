@@ -180,7 +180,7 @@ describe('pushed authorization requests that are refused', () => {
     await choose(service, { pushed_requests_required_at: 1 })
     expect(errorOf(await get(authorizeUrl(url, asPortal).href))).to.equal('invalid_request')
     const { person } = await authorizePushed(pushedUrl(url, (await push(url)).body.request_uri))
-    // The page's link to another account cannot repeat a pushed request, so it leads to the sign-out page.
+    // The page's link for using another account cannot repeat a pushed request, so it leads to the sign-out page.
     const { body } = await push(url, { prompt: 'consent' })
     const asked = await person.open(pushedUrl(url, body.request_uri))
     const consent = new URL(asked.headers.get('location') ?? '', url)

@@ -17,7 +17,7 @@ const registration = {
   scope: 'openid',
 } as const
 
-/** Creates loopback clients on a database, with a clock and a count of their writes. */
+/** Creates the registry of loopback clients on a database, with an adjustable clock and a count of its writes. */
 function watch(database: Database, loopbackHosts = service.loopbackHosts) {
   const clock = { ms: Date.now() }
   const now = () => clock.ms

@@ -20,7 +20,7 @@ const good = accessToken({ scopes: ['a', 'b'], audience: origin })
 
 type Find = Tokens['findAccessToken']
 
-/** Creates a verifier and a store that records its calls. By default, `find` returns the good token. */
+/** Creates a token verifier on a store that records calls. By default, the store finds the token `good`. */
 function storage(find: Find = async () => good) {
   const calls: string[] = []
   const finders: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'> = {

@@ -27,7 +27,7 @@ forEachDatabase('second factors', (start) => {
     const person = makePagePerson(service.url, sam)
     const addedMs = now()
     const { form, done, codeAt } = await addApp(person, addedMs)
-    /** Moves the clock to the next step. Returns the app's code. */
+    /** Moves the clock to the next TOTP period. Returns the app's code for it. */
     const next = () => {
       ahead.ms += STEP_MS
       return codeAt(now())

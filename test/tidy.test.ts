@@ -157,7 +157,7 @@ function roomOf(file: string): string {
   return file.startsWith('views/') ? 'views' : (/^src\/([\w-]+)/.exec(file)?.[1] ?? '')
 }
 
-/** Returns the folder of a file. Files directly in `src` stand for themselves. All files that compose count as one. */
+/** Returns the folder of a file. Files directly in `src` stand for themselves. All composition files count as one. */
 function folderOf(file: string): string {
   if (isComposition(file)) return 'compose'
   return dirname(file) === 'src' ? file : dirname(file)

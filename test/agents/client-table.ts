@@ -49,8 +49,8 @@ type Own = Pick<Agent, 'setUp' | 'document' | 'known'> &
   Partial<Pick<Agent, 'callback'> & Pick<Package, 'with' | 'registry' | 'source'>>
 
 /**
- * Describes a client by its exact version: `name@1.2.3` of npm, `name==1.2.3` of PyPI. `source` is a folder of `drivers`
- * to build, whose go.mod, Cargo.toml or pom.xml names the same version.
+ * Describes a client. `pinned` is its exact version on npm (`name@1.2.3`) or PyPI (`name==1.2.3`). `source` is a folder
+ * in `drivers` to build, whose go.mod, Cargo.toml or pom.xml names the same version.
  */
 function client(name: string, pinned: string, drive: Drive, own: Own): Agent {
   const [, module = '', at = '', version = ''] = /^(.+)(@|==)(.+)$/.exec(pinned) ?? []
@@ -184,7 +184,7 @@ export const agents: readonly Agent[] = [
   }),
 ]
 
-/** The columns with results: a title, the way, the index of its call, and a verb for a call that succeeds. */
+/** The columns with results: title, key of `ways`, index of one of its calls, and wording for a successful call. */
 const columns: readonly (readonly [title: string, way: WayName, call: number, what: string])[] = [
   ['as a member', 'member', 0, 'calls'],
   ['operator: reads', 'operator', 0, 'calls'],

@@ -23,7 +23,7 @@ interface Running {
 
 export type Desk = ReturnType<typeof openDesk>
 
-/** Opens the home directory and browser of one client for one user. When `late` aborts, all programs of the desk end. */
+/** Creates a home directory for one client. Calls `visit` with each URL that it opens. Kills it when `late` aborts. */
 export function openDesk(visit: (address: string) => Promise<string>, late: AbortSignal) {
   const home = temporaryFolder()
   const list = writeOpeners(home)
@@ -59,7 +59,7 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
       cwd: home,
       env: { ...environment, ...own },
       stdio: ['pipe', 'pipe', 'pipe'],
-      // A process group of its own, so that all processes that the client starts end with it.
+      // The client gets its own process group, so that all processes that it starts end with it.
       detached: true,
     })
     endWithTests(child, () => killGroup(child))
@@ -112,7 +112,7 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
   }
 }
 
-/** Writes stand-ins for the commands that open a browser. They only append the URL to a list, whose file is returned. */
+/** Writes stubs for the commands that open a browser. They only append the URL to a file, whose path is returned. */
 function writeOpeners(home: string): string {
   const list = join(home, 'opened')
   const folder = join(home, 'bin')

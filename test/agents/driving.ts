@@ -31,7 +31,7 @@ export const SERVER = 'gatehouse'
 
 export const QUESTION = 'What do I have here?'
 
-/** Calls the tools by a command that asks the client's model. */
+/** Calls each tool with a command that asks the client's model a question. */
 export const ask = async (
   { desk, model, use }: Driving,
   ...command: Parameters<Desk['succeed']>
@@ -46,7 +46,7 @@ export type WayName = 'member' | 'operator' | 'changes' | 'later'
 export interface Call {
   readonly tool: string
   readonly values: Readonly<Record<string, unknown>>
-  /** A text in the result. The tool returns it only with a token. */
+  /** A text in the result. The tool returns it only if the request has a token. */
   readonly answers: string
 }
 
@@ -59,7 +59,7 @@ export interface Way {
 
 const id = 'crs_portrait'
 
-/** An operator creates a member's client. An operator's client registers itself (specification, Client registration). */
+/** Operators create the clients of members. Clients of operators register themselves (specification, Client registration). */
 export const ways: Readonly<Record<WayName, Way>> = {
   member: {
     ...{ name: 'member', path: paths.mcpMember, person: sam },
@@ -69,7 +69,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
     ...{ name: 'operator', path: paths.mcpAdmin, person: olivia },
     calls: [{ tool: 'get_site', values: {}, answers: 'Northlight Academy' }],
   },
-  /** The URL names what the client may change. The second call needs an approval. The host uploads a file to the last link. */
+  /** The URL names the areas to change. The second call needs an approval. The third returns a link for an upload. */
   changes: {
     ...{ name: 'changes', path: pathForChanges(['courses', 'storage']), person: olivia },
     calls: [
@@ -78,7 +78,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
       { tool: 'request_upload', values: {}, answers: '/upload/' },
     ],
   },
-  /** A client with a grant for reads needs more scopes. Runs only for clients that are known to refresh the token instead. */
+  /** A client with a read-only grant needs more scopes. Runs only for clients known to refresh instead of asking. */
   later: {
     ...{ name: 'later', path: paths.mcpAdmin, person: olivia },
     calls: [

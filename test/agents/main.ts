@@ -12,7 +12,7 @@ import { runAgent } from './run-agent.ts'
 const RUN_TIMEOUT_MS = 8 * 60_000
 const ALL_TIMEOUT_MS = 40 * 60_000
 
-/** Without options, each run covers a third of the clients, which changes daily. */
+/** Without options, a run covers a third of the clients: a different third each day. */
 const GROUPS = 3
 const today = Math.floor(Date.now() / 86_400_000)
 

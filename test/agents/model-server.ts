@@ -16,10 +16,10 @@ interface Protocol {
 
 export type ModelServer = Awaited<ReturnType<typeof startModelServer>>
 
-/** The advice in the service's instructions for changes that need more scopes. */
+/** The sentence in the service's instructions that says how to get the scopes for changes. */
 const advice = /let the person connect to a URL that names these areas, such as \S+/
 
-/** Starts a stub of a model. It calls the chosen tool, and repeats the result and the advice. Supports four protocols. */
+/** Starts a stub model that supports four protocols. It calls the chosen tool, and repeats its result and `advice`. */
 export async function startModelServer() {
   let next = { tool: '', values: {} as Json }
   const served = await serve(async (request, response) => {

@@ -17,7 +17,7 @@ interface Authorization {
 export async function authorize(asked: Authorization): Promise<string> {
   await using context = await newLocalContext(asked.browser)
   const page = await context.newPage()
-  // A client that ends as soon as it has its code may not serve its own page.
+  // If a client exits as soon as it receives the code, its callback page may fail to load.
   await page.goto(asked.address).catch((error: unknown) => {
     if (page.url() === 'about:blank') throw error
   })
@@ -25,7 +25,7 @@ export async function authorize(asked: Authorization): Promise<string> {
   return await page.innerText('body').catch(() => '')
 }
 
-/** Answers the pages of the service until the browser leaves it. */
+/** Fills in and submits the pages of the service until the browser leaves the service. */
 export async function answerPages(
   page: Page,
   { serviceUrl, person }: Pick<Authorization, 'serviceUrl' | 'person'>,

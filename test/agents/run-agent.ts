@@ -123,14 +123,14 @@ async function approveDocument(serviceUrl: string, client: string): Promise<void
   await operator.send(page, action)
 }
 
-/** Returns the scopes in the metadata of a resource, whose path follows the well-known path (RFC 9728 §3.1). */
+/** Returns the scopes in a resource's metadata, at the well-known path followed by the resource's path (RFC 9728 §3.1). */
 async function scopesOf(serviceUrl: string, { path }: Way): Promise<readonly string[]> {
   const document = await fetch(`${serviceUrl}${paths.protectedResource}${path}`)
   const { scopes_supported: scopes } = (await document.json()) as { scopes_supported: string[] }
   return scopes
 }
 
-/** Throws when the time is over, or as soon as the client prints the sentence of a known failure. */
+/** Throws when the time limit expires, or as soon as the client prints `known.sentence`. */
 async function failure(desk: Desk, known: Known | undefined): Promise<never> {
   while (known === undefined || !desk.transcript().includes(known.sentence)) {
     desk.signal.throwIfAborted()

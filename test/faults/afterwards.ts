@@ -6,7 +6,7 @@ import type { Family, Ledger } from './ledger.ts'
 import type { ObtainedCode } from './load.ts'
 import type { Requests } from './requests.ts'
 
-/** `lifetimes.refreshRetrySeconds`, and a second for rounding. */
+/** `lifetimes.refreshRetrySeconds`, plus a second for rounding. */
 const RETRY_WINDOW_MS = 11_000
 const AT_ONCE = 8
 

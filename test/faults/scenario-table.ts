@@ -29,7 +29,7 @@ const hard = {
   end: async () => open?.[Symbol.dispose](),
 } as const
 
-/** Faults that may fail requests, with their ends. */
+/** Faults during which requests may fail, each with the function that begins it and the one that ends it. */
 const failing: Readonly<Record<string, readonly [begin: Scenario['end'], end: Scenario['end']]>> = {
   'a process is killed (kill -9)': [
     ({ processes }) => processes[1]?.kill(),

@@ -1,6 +1,6 @@
 export type Chance = ReturnType<typeof makeChance>
 
-/** Creates a source of random decisions, which a seed reproduces (mulberry32, a 32-bit generator). */
+/** Creates a source of random decisions that are the same for the same seed (mulberry32, a 32-bit generator). */
 export function makeChance(seed: number) {
   let state = seed >>> 0
   const next = () => {

@@ -128,7 +128,7 @@ const times = [
   '+275760-09-13T00:00:00.000Z',
 ]
 
-/** Literals of each scalar type, and the share of values that they make up. The others are odd texts. */
+/** Literals of each scalar type, and the share of values that is chosen from them. All other values are odd texts. */
 const scalars: Readonly<Record<string, readonly [share: number, values: readonly string[]]>> = {
   Int: [1, ['0', '1', '5', '20', '100', '101', '-1', '2147483647', '2147483648']],
   Float: [1, ['0', '1.5', '-1e308', '1e309']],

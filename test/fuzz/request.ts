@@ -28,7 +28,7 @@ export function bytesOf(text: string): string {
     .join('')
 }
 
-/** Encodes one byte, such as `%0a`. */
+/** Percent-encodes one byte: `%0a` for a line feed. */
 export const percentOf = (byte: string) => `%${byte.charCodeAt(0).toString(16).padStart(2, '0')}`
 
 export function filled(request: FuzzRequest, givenAs: (name: Given) => string): FuzzRequest {
@@ -39,7 +39,7 @@ export function filled(request: FuzzRequest, givenAs: (name: Given) => string): 
   return body === undefined ? sent : { ...sent, body: fill(body) }
 }
 
-/** The bytes of a header, shortened, and with `?` for control characters, which an HTTP client does not send. */
+/** Encodes and shortens a header value. Replaces control characters, which an HTTP client does not send, with `?`. */
 export function headerBytes(text: string): string {
   return bytesOf(text)
     .slice(0, 3000)

@@ -15,7 +15,7 @@ export interface Seen {
 /** The time limit for a response. */
 const PATIENCE_MS = 20_000
 
-/** Sends a request on a kept connection, and again on a new one if that fails, because the kept one may have ended. */
+/** Sends a request on a keep-alive connection. If that fails, retries on a new one, because the old one may have ended. */
 export async function sendOne(agent: Agent, url: string, request: FuzzRequest): Promise<Seen> {
   try {
     return await sendOnce(agent, url, request)
@@ -51,7 +51,7 @@ async function sendOnce(agent: Agent | false, url: string, request: FuzzRequest)
 
 export const HANG_MS = 2000
 
-/** A piece of the marker that could end or begin an attribute or an element. */
+/** Parts of `MARKUP` that could end an attribute or begin an element. */
 const reflected = /mk7["']|<u mk7/
 
 export function judge({ status, headers, text, tookMs }: Seen): string | undefined {

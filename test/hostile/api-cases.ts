@@ -3,7 +3,7 @@ import { type Answer, bearer, send } from '../support/wire.ts'
 import { type Entries, numbered, type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
-/** The Member API as a target. Cases query one of its lists, and have numbers from `first`. */
+/** The Member API as a target. Cases query one of its lists, and are numbered from `first`. */
 const member = {
   first: 2500,
   at: 'at the Member API',
@@ -161,7 +161,7 @@ const byLongQuery = async (world: World) => [
   await readBy(admin, 'x'.repeat(9000))(world),
 ]
 
-/** Requests for data of other people or beyond the scopes, and requests with other methods. */
+/** Requests for other people's data or for more than the scopes allow, and requests with other methods. */
 const others: Entries<[request: Row[3]]> = [
   ['mutation by GET', METHOD, readBy(member, `mutation { ${change} }`)],
   ['mutation by GET after a query', METHOD, readBy(member, secondOfTwo, 'operationName=B&')],

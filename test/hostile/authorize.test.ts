@@ -30,14 +30,14 @@ const toClient = new RegExp(`^${RegExp.escape(notes.redirectUri)}[?#]`)
 
 const authorize = async (fields: Fields = {}) => await ask(service().url, fields)
 
-/** Returns the error code of a redirect to the client. `outcomeOf` expects `state` and `iss` exactly once, no code [31]. */
+/** Returns the error code of a redirect to the client. `outcomeOf` expects one `state`, one `iss` and no code [31]. */
 function redirectedError(answer: Answer): string {
   expect(answer.status, answer.text).to.equal(303)
   expect(answer.headers.get('location')).to.match(toClient)
   return outcomeOf(answer, service().url).replace('redirect ', '')
 }
 
-/** Defines a test for each request, of which the client receives this error. */
+/** Defines a test for each request. The test expects a redirect to the client with this error. */
 function refuses(error: string, requests: Readonly<Record<string, Fields>>): void {
   for (const [what, fields] of Object.entries(requests)) {
     it(`refuses ${what} with ${error}`, async () => {

@@ -51,7 +51,7 @@ const cloudMetadata = 'http://169.254.169.254/latest/meta-data'
 const tooMany = [...Array(2500).fill(['a', 'b']).flat(), 'X-Forwarded-For', '::1']
 const at = (path: string) => ({ path })
 
-/** Requests whose challenge or redirect a foreign host could change, and requests with unusual targets. */
+/** Requests whose response has a challenge or redirect that a foreign Host could change, and unusual request targets. */
 const targets: Entries<[...requests: WireRequest[]]> = [
   ['foreign Host before the challenge of the Member API', invalidToken, toMemberApi],
   ['foreign Host before the challenge of UserInfo', invalidToken, toUserInfo],

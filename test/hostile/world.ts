@@ -58,7 +58,7 @@ export function makeWorld(running: RunningService) {
 
   return {
     ...{ url, running, last },
-    /** Returns the form that redeems a new code of the public client, or of the confidential one. */
+    /** Returns the form that redeems a new code of the public client `notes` or the confidential client `portal`. */
     code,
     tokens,
     /** Returns shared tokens, which no case may end. */

@@ -18,7 +18,7 @@ export interface Library {
   readonly family: Family
   /** Its program in the folder of its family: a file, or a folder to build. */
   readonly example: string
-  /** The files of a folder that the page in docs/libraries/ shows. */
+  /** If `example` is a folder, the files in it that the page in docs/libraries/ shows. */
   readonly shown?: readonly string[]
   /** The heading of its section on that page, if it is not the name. */
   readonly section?: string
@@ -46,7 +46,7 @@ const aSetting = { resource: 'a setting' } as const
 const anArgument = { resource: 'a call argument' } as const
 const ownCode = { resource: 'your own code' } as const
 
-/** A library of a registry, by its exact version: `name@1.2.3` of npm, `name==1.2.3` of PyPI. */
+/** A library with its exact version on npm (`name@1.2.3`) or PyPI (`name==1.2.3`). */
 function of(pinned: string, ...others: readonly string[]): Pick<Library, 'version' | 'package'> {
   const [, name = '', at = '', version = ''] = /^(.+)(@|==)(.+)$/.exec(pinned) ?? []
   return {

@@ -29,7 +29,7 @@ interface Arrival {
   readonly text: string
   /** The ids of the service's pages that the user must meet, in order. */
   readonly pages: readonly string[]
-  /** Whether the page may show the new state. Single-page applications show their old text for a moment. */
+  /** Whether the page can already show the new state. Single-page applications show their old text for a moment. */
   readonly isNew: () => boolean
 }
 
@@ -50,7 +50,7 @@ export async function makeApplicationUser(sitting: Sitting) {
     const id = await answerPage(page, person)
     if (id !== undefined) answered.push(id)
   }
-  /** Takes a step until it is done. Returns false after the time limit. */
+  /** Takes a step and waits until it is done. Returns false after the time limit. */
   const take = async (step: Step, isDone: () => Promise<boolean>) => {
     await begin(page, appUrl, step)
     const deadlineMs = performance.now() + ARRIVE_TIMEOUT_MS
@@ -62,7 +62,7 @@ export async function makeApplicationUser(sitting: Sitting) {
     return true
   }
   return {
-    /** Takes a step to its end. Throws if the text does not appear, or if other pages of the service appear. */
+    /** Takes a step. Throws if `text` does not appear, or if the service shows pages other than `pages`. */
     async arrive(step: Step, { text, pages, isNew }: Arrival): Promise<void> {
       answered.length = 0
       const hasArrived = await take(step, async () => {
@@ -76,7 +76,7 @@ export async function makeApplicationUser(sitting: Sitting) {
       }
       expect(seen, `pages of the ${step}`).to.equal(pages.join(', '))
     },
-    /** Takes a step until `isNew`, waits up to `waitMs` for the text, and returns the text of the page. */
+    /** Takes a step, waits until `isNew()`, then up to `waitMs` for `text`. Returns the text of the page. */
     async read(step: Step, { text, isNew }: Omit<Arrival, 'pages'>, waitMs: number) {
       await take(step, async () => isNew())
       const untilMs = performance.now() + waitMs

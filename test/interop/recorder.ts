@@ -7,7 +7,7 @@ import { listen } from '../support/listen.ts'
 /** What one client sent to the service, in order. */
 export interface Wire {
   readonly authorizations: URLSearchParams[]
-  /** `basic`: the client authenticated with HTTP Basic. */
+  /** `basic` states whether the client authenticated with HTTP Basic. */
   readonly tokenRequests: { readonly fields: URLSearchParams; readonly basic: boolean }[]
   /** The grant types of the tokens that fetched data from the Member API. */
   readonly memberAnswers: string[]
@@ -48,7 +48,7 @@ export async function startRecorder() {
   return Object.assign(notes, await listen(server), { serve })
 }
 
-/** Headers of one connection (RFC 9110 §7.6.1), and those that forwarding sets. */
+/** Headers that are not forwarded, because they are hop-by-hop (RFC 9110 §7.6.1) or set anew. */
 const ownHeaders = [
   ...['connection', 'keep-alive', 'transfer-encoding', 'content-length'],
   // Java's HTTP client offers HTTP/2.

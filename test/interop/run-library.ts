@@ -17,9 +17,9 @@ const LIBRARY_TIMEOUT_MS = 120_000
 const NAME = 'Sam Student'
 /** The name in the response, which every example shows. */
 const NAME_SHOWN = `"${NAME}"`
-/** How long to watch whether an application shows a person that it should have rejected. */
+/** How long to check that an application that verifies id_tokens does not show the name after a forged one. */
 const SETTLE_MS = 1_500
-/** How long to wait for an application that does not verify, and therefore shows the person. */
+/** How long to wait until an application that does not verify id_tokens shows the name after a forged one. */
 const FOOLED_TIMEOUT_MS = 20_000
 
 export interface Run {

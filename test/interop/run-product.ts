@@ -11,7 +11,7 @@ import type { Run } from './run-library.ts'
 const SIGN_IN_TIMEOUT_MS = 60_000
 const LOOK_EVERY_MS = 100
 
-/** `arrival`: where products send the browser at the end. */
+/** `arrival` is the URL to which products finally redirect the browser. */
 type ProductRun = Run & { readonly arrival: string }
 
 /** Installs and starts a product, and signs a person in to it through the service. */

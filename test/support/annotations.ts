@@ -47,7 +47,7 @@ export function namedRowsIn(text: string): string[] {
   return bracketsIn(text).filter(isNamed).flatMap(expandRule)
 }
 
-/** Joins the lines of a comment, because a bracket may continue in the next line. */
+/** Joins the lines of a comment, because a bracket may continue on the next line. */
 export function joinLines(text: string): string {
   return text.replaceAll(/\s*\n\s*\/\/\s*/g, ' ')
 }

@@ -62,7 +62,7 @@ export function makeAuthenticator(origin: string, { key, id, counter } = newPass
   return {
     id: id.toString('base64url'),
     copy: () => makeAuthenticator(origin, { key, id, counter }),
-    /** Creates a passkey and the registration response for these options. Its uses count from `lies.counter`. */
+    /** Creates a passkey and the registration response for these options. `lies.counter` sets the passkey's counter. */
     create(options: { challenge: string }, lies: Lies = {}) {
       counter = lies.counter ?? counter
       const length = Buffer.from([id.length >> 8, id.length & 255])
@@ -80,7 +80,7 @@ export function makeAuthenticator(origin: string, { key, id, counter } = newPass
       const attestationObject = Buffer.from(isoCBOR.encode(attestation))
       return text({ clientDataJSON, attestationObject })
     },
-    /** Creates the response to the options of the sign-in page. */
+    /** Creates the authentication response for the options of the sign-in page. */
     use(options: { challenge: string }, lies: Lies = {}) {
       if (counter > 0) counter += 1
       const clientDataJSON = clientData({ ...options, type: 'webauthn.get' }, lies)

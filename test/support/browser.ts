@@ -24,14 +24,14 @@ export async function openBrowser(): Promise<Browser> {
 interface Opening extends BrowserContextOptions {
   /** The path or URL to open, by default none. */
   readonly at?: string
-  /** The person who then signs in, until the page shows the element `shows`. */
+  /** The person to sign in on that page. If `shows` is given, waits until the next page shows this element. */
   readonly as?: Person
   readonly shows?: string
 }
 
 /**
  * Starts one browser for the tests of a block. Returns a function that opens a page in a new context, in which paths are
- * those of the service.
+ * resolved against the service's URL.
  */
 export function sharedBrowser(service?: () => { readonly url: string }) {
   let browser: Browser | undefined
@@ -83,7 +83,7 @@ export async function press(page: Page, selector: string, shows?: string): Promi
   if (shows !== undefined) await page.locator(shows).waitFor()
 }
 
-/** Replaces the values of a field and of the next ones, and presses Enter. Waits for the element `shows`, if given. */
+/** Fills in a field and those that follow, then presses Enter. Waits for the element `shows`, if given. */
 export async function typeInFields(
   page: Page,
   values: readonly string[],

@@ -19,7 +19,7 @@ export type Place = AsyncDisposable & { readonly location: DatabaseLocation }
 
 type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 
-/** A long time limit of storage, for tests that are not about time. */
+/** A long time limit for store calls, for tests whose subject is not timing. */
 export const patiently: DatabaseOptions = { answerWithinMs: 10_000 }
 
 type Open = (options?: DatabaseOptions) => Promise<Database>

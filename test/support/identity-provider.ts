@@ -19,7 +19,7 @@ import { encode, type Fields } from './wire.ts'
 
 export type Person = ReturnType<typeof makeHeadlessPerson>
 
-/** Opens a URL and follows redirects until a page, or a redirect to another origin. */
+/** Opens a URL and follows redirects until it reaches a page or a redirect to another origin. */
 export async function follow(person: Person, start: URL, init: RequestInit = {}) {
   let [url, sent] = [start, init]
   for (let step = 0; step < 10; step += 1) {

@@ -38,7 +38,7 @@ export type Installed =
 
 const execute = promisify(execFile)
 
-/** Registries in which an installation timed out. This run installs nothing more from them. */
+/** Registries from which an installation timed out. This run installs nothing more from them. */
 const silent = new Set<Package['registry']>()
 
 const installing = new Map<string, Promise<Installed>>()

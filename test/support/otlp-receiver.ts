@@ -24,7 +24,7 @@ export async function startOtlpReceiver() {
 
 type Message = ReturnType<typeof read>
 
-/** Returns the fields of a message by number. Those of variable length integers are numbers, others are bytes. */
+/** Returns the fields of a message by number. Varints are returned as numbers, all other values as bytes. */
 function read(bytes: Buffer) {
   const fields = new Map<number, (Buffer | number)[]>()
   let at = 0

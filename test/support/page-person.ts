@@ -15,7 +15,7 @@ export interface Seen {
   readonly text: string
 }
 
-/** The typed values of a form; a list for several values of one name. */
+/** The values typed into a form; a list for several values of one name. */
 type Typed = Readonly<Record<string, string | readonly string[]>>
 
 /** A person who uses /account and /admin in a separate browser, and signs in when asked. */

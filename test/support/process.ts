@@ -23,7 +23,7 @@ export type Ended = Awaited<ReturnType<typeof endOf>>
 
 const TIMEOUT_MS = 45_000
 
-/** The command of a service with long storage timeouts and high limits. For tests that are not about time. */
+/** The command of a service with long storage timeouts and high limits, for tests whose subject is not timing. */
 export const patientService: readonly string[] = [process.execPath, 'test/patient-worker.ts']
 
 const usualService: readonly string[] = [process.execPath, 'src/main.ts']

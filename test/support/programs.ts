@@ -187,7 +187,7 @@ function cleanAtEnd(): void {
   }
 }
 
-/** Below the ephemeral ports, so no outgoing connection takes one. So are the bus ports of Redis (10,000 higher). */
+/** These ports and the bus ports of Redis (10,000 higher) are below the ephemeral ports of outgoing connections. */
 const ports = { first: 10_000, last: 22_000 }
 let lastPort = ports.first + Math.floor(Math.random() * (ports.last - ports.first))
 

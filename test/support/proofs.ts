@@ -69,7 +69,7 @@ export async function signAssertion(
   }
   return await new SignJWT(said)
     .setProtectedHeader({ alg: key.alg, kid: key.kid, ...header })
-    // An unknown header is signed as a critical one if the header lists it in `crit`.
+    // Without this option, jose would refuse to sign a header that lists `unheard` in `crit`.
     .sign(key.privateKey, { crit: { unheard: true } })
 }
 

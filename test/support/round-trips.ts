@@ -80,7 +80,7 @@ export async function countRoundTrips({
   return counted as Record<CountedOperation, RoundTrips>
 }
 
-/** Prepares an operation without counting. Returns the request to count. */
+/** Prepares an operation. Returns a function that sends the request whose round trips are counted. */
 type Prepare = (running: RunningService) => Promise<() => Promise<Answer>>
 
 async function expectGood(name: string, request: () => Promise<Answer>): Promise<void> {

@@ -8,7 +8,7 @@ const passedLater: string[] = []
 const retriesOf = (test: Mocha.Test) =>
   (test as unknown as { currentRetry(): number }).currentRetry()
 
-/** Records which tests pass at a retry, and for each failed test its file, or `final` if it failed without a retry. */
+/** Records which tests pass on a retry. For each failed test, records its file, or `final` if the test has no retries. */
 export function mochaGlobalSetup(this: Mocha.Runner): void {
   this.on('pass', (test: Mocha.Test) => {
     if (retriesOf(test) > 0) passedLater.push(test.fullTitle())

@@ -6,7 +6,7 @@ import { findProgram, isContinuousIntegration } from './programs.ts'
 
 // biome-ignore lint/style/noProcessEnv: the first process of a run sets variables for the others
 const variables = process.env
-/** The variable with the path of the file in which the processes of a run record skipped suites. */
+/** The variable with the path of the file to which all processes of a run append skipped suites. */
 const FILE = 'SKIPPED_SUITES_FILE'
 const { TEST_STORES: chosen = 'sqlite' } = variables
 

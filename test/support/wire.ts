@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** A request on its own connection, which no client library corrects. `send` adds Host and Content-Length as needed. */
+/** A request that `send` sends as given, on its own connection. `send` adds only Host and Content-Length, as needed. */
 export interface WireRequest {
   readonly method?: string
   /** The request target, byte for byte. */

@@ -316,7 +316,7 @@ describe('npm run conformance -- serve --for', () => {
   })
 })
 
-/** Starts a service on a free port. Its clients redirect to `suite`. */
+/** Starts a service on a free port. The redirect URIs of its clients belong to `suite`. */
 async function serveFor(suite: SuiteServer, kind: ServiceKind = 'plain') {
   const port = await freePort()
   const addresses = { baseUrl: `https://localhost:${port}`, suiteBaseUrl: suite.url }

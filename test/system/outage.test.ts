@@ -61,7 +61,7 @@ describe('storage out of reach [design 24]', function () {
       try {
         const exchanged = await inTime(ANSWER_WITHIN_MS, () => redeem(url, otherCode))
         expect(refusalOf(exchanged)).to.equal('200 undefined')
-        // Tokens in use need no Redis, because they are in the database (decision 13).
+        // Issued tokens need no Redis, because the service verifies them against the database (decision 13).
         expect((await userinfo(url, other.accessToken)).status).to.equal(200)
         expect((await introspect(url, other.accessToken)).body.active).to.equal(true)
         const viewer = { query: '{ viewer { id } }' }
@@ -156,7 +156,7 @@ describe('work that storage interrupts [design 10, design 24]', function () {
     expect(refusalOf(failed)).to.equal('503 temporarily_unavailable')
     time += 60_000
     const repeated = await refreshAt(url, refreshToken)
-    // The client received this response, so a later use counts as theft.
+    // The client received this response, so a later use of the old refresh token counts as theft.
     time += 60_000
     expect((await refresh(url, refreshToken)).body.error).to.equal('invalid_grant')
     expect((await refresh(url, repeated.refresh_token)).body.error).to.equal('invalid_grant')

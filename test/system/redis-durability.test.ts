@@ -106,7 +106,7 @@ describe('a Redis that comes back older', () => {
     expect(await isAskedToSignIn(others)).to.equal(false)
 
     const again = makeHeadlessPerson(sam)
-    // A server at another port can set the cookies of this host.
+    // A server on another port can set the cookies of this host.
     await using setter = await serve((_request, response) => {
       const lines = cookie.split('; ').map((pair) => `${pair}; path=/`)
       response.setHeader('set-cookie', lines).end()

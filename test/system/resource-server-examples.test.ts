@@ -45,7 +45,7 @@ interface At {
   readonly service: number
 }
 
-/** `whenRefused`: the status for the caller if the service rejects the credentials of the proxy. */
+/** `whenRefused` is the status that the caller gets if the service rejects the proxy's credentials. */
 const proxies = [
   {
     ...{ name: 'nginx', example: 'nginx.conf', whenRefused: 503 },
@@ -180,7 +180,7 @@ describe('the examples of resource servers', () => {
         expect([answer.status, answer.text]).to.deep.equal([200, 'the application'])
         expect(seen).to.include({ 'x-auth-subject': 'per_sam', 'x-auth-client': notes.clientId })
         expect(seen).not.to.have.any.keys('authorization')
-        // Identity that the token does not release is empty or missing.
+        // Headers for claims that the token does not release are empty or missing.
         expect([seen['x-auth-email'] ?? '', seen['x-auth-roles'] ?? '']).to.deep.equal(['', ''])
         expect(JSON.stringify(seen)).not.to.match(/"x-auth-[a-z]+":"forged"/)
         expect(JSON.stringify(seen)).to.not.include(pair)

@@ -61,7 +61,7 @@ describe('a database that was restored without restore', () => {
       expect(await restoreFindings({ DATA_DIR }), copy).to.deep.equal(['wrong restore.older'])
     }
 
-    // A service on the older database logs this, and does not replace the newer marker in DATA_DIR.
+    // A service on the older database logs that DATA_DIR is newer, and does not replace the marker there.
     await using service = await startService({ environment: { DATA_DIR } })
     for (const _ of [1, 2]) await mark(service)
     const newer = service.log.filter((line) => /but the state of DATA_DIR is newer/.test(line))

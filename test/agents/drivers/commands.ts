@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { freePort } from '../../support/programs.ts'
 import { ask, type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
 
-/** The machine in the names of packages that contain a program. */
+/** The platform suffix in the names of npm packages that contain a native program. */
 const machine = `${process.platform}-${process.arch}`
 
 /** Returns the command that runs a client from npm. */
 const programOf = ({ folder }: Driving, name: string) =>
   [process.execPath, join(folder, 'node_modules/.bin', name)] as const
 
-/** Returns arguments of a tool as words for a command. */
+/** Returns the arguments of a tool call as `name=value` arguments of a command. */
 const assigned = (values: object) =>
   Object.entries(values).map(([name, value]) => `${name}=${value}`)
 
@@ -64,13 +64,13 @@ export const driveCopilot: Drive = async (driving) => {
     clientId === undefined ? {} : { oauthClientId: clientId, oauthPublicClient: true }
   const server = { type: 'http', url: address, tools: ['*'], ...registered }
   desk.write('.copilot/mcp-config.json', JSON.stringify({ mcpServers: { [SERVER]: server } }))
-  // With these variables, Copilot needs no account. Without the pause, the stub answers before the client is connected.
+  // With these variables, Copilot needs no account. The `sleep` lets it connect to the server before the model answers.
   const environment = {
     ...{ COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`, COPILOT_MODEL: 'stand-in', TERM: 'xterm' },
     ...{ COPILOT_OFFLINE: 'true', COPILOT_ALLOW_ALL: 'true' },
     COPILOT_PROVIDER_API_KEY_COMMAND: 'sleep 3; echo none',
   }
-  // Copilot signs in only in a terminal, which `script` provides, and stays open. End it when it has listed the tools.
+  // Copilot signs in only in a terminal (`script` provides one). It does not exit, so kill it once it has listed the tools.
   const listed = `${desk.home}/.cache/copilot/mcp-tools/*.json`
   const wait = `until ls ${listed}; do sleep 0.1; done > /dev/null 2>&1; kill $$`
   const command = ['script', '-qec', `(${wait}) & exec ${program}`, '/dev/null']
@@ -86,7 +86,7 @@ export const driveInspector: Drive = async (driving) => {
   return await use(async (tool, values) => {
     const given = assigned(values).flatMap((each) => ['--tool-arg', each])
     const call = ['--method', 'tools/call', '--tool-name', tool, ...given]
-    // Without a terminal, MCP_AUTO_OPEN_ENABLED makes the inspector open a browser. It exits with 5 for a tool's error.
+    // MCP_AUTO_OPEN_ENABLED makes the inspector open a browser without a terminal. Exit code 5 means a tool error.
     const environment = { MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' }
     return (await desk.run({ command: [...command, ...call], environment })).output
   })

@@ -36,7 +36,7 @@ function driveWith(settings: (driving: Driving) => Promise<object>): Drive {
     const command = [...program, '-p', `/mcp auth ${SERVER}`]
     const reply = { to: 'Do you want to continue?', type: 'Y\n' }
     const { output } = await desk.run({ command, environment, reply })
-    // The exit code says only that the command needs a terminal.
+    // Check the output, because the exit code reports only that the command needs a terminal.
     if (!output.includes('Successfully authenticated'))
       throw new Error('Gemini CLI did not report a successful sign-in')
     return await ask(driving, [...program, '-p', QUESTION], environment)

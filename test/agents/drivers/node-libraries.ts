@@ -5,21 +5,21 @@ import { pathToFileURL } from 'node:url'
 import { type Drive, SERVER } from '../driving.ts'
 import { listenForCallback, providerOf } from './typescript-sdk.ts'
 
-/** A run installs the packages. They are not dependencies of this project, so they have no types here. */
+/** A module of a client's package. These packages are not dependencies of this project, so their types are unavailable. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Loaded = any
 
 type Call = (name: string, values: object) => Promise<unknown>
 
-/** Returns what an application does to connect to an address with a library. */
+/** Loads a library. Returns a function that connects to `address` and returns a function that calls tools. */
 type Open = (
   load: (name: string) => Promise<Loaded>,
   address: string,
 ) => Promise<(authProvider: unknown) => Promise<Call>>
 
 /**
- * Drives a library that opens the browser and then throws. Its application exchanges the code with `auth` of a module,
- * and connects again.
+ * Drives a library that opens the browser and then throws. Exchanges the code with `auth` of `authModule`, and connects
+ * again, as an application does.
  */
 function driveLibrary(authModule: string, open: Open): Drive {
   return async (driving) => {

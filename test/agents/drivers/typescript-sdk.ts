@@ -29,7 +29,7 @@ export const driveSdk2: Drive = driveSdk(
   (callback) => callback,
 )
 
-/** Drives an SDK, whose version 1 has a module for each of the names below. `resultOf` returns what `finishAuth` takes. */
+/** Drives the SDK that `files` export. `resultOf` converts the callback's parameters to the argument of `finishAuth`. */
 function driveSdk(
   files: readonly string[],
   resultOf: (callback: URLSearchParams) => URLSearchParams | string,

@@ -7,7 +7,7 @@ import type { Desk } from '../desk.ts'
 import type { Drive } from '../driving.ts'
 import { answerPages } from '../person.ts'
 
-/** The script of a page with the hook, and of its callback page. The hook opens a window for the sign-in. */
+/** The script of a page that uses `useMcp`, and of its callback page. The hook opens a window for the sign-in. */
 const page = `
 import { createElement } from 'react'
 import { createRoot } from 'react-dom/client'

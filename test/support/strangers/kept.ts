@@ -39,9 +39,9 @@ const REGISTERED_BYTES_MAX = 20 * 515 + 400
 const DOCUMENT_BYTES_MAX = 5120
 const URI_BYTES_MAX = 512
 const AUDIT_EVENT_BYTES_MAX = 800
-/** Largest JSON of a kilobyte of a URL. A control character takes three bytes in a URL and six in JSON. */
+/** The maximum size in JSON of one kilobyte of a URL. A control character takes three bytes in a URL and six in JSON. */
 const OF_ADDRESS_BYTES_MAX = 2 * 1024
-/** Largest JSON of a kilobyte of a form, in which a control character can take one byte. */
+/** The maximum size in JSON of one kilobyte of a form, in which a control character can take one byte. */
 const OF_FORM_BYTES_MAX = 6 * 1024
 const DAY_SECONDS = 86_400
 const HOUR_SECONDS = 3600
@@ -93,9 +93,9 @@ export function keptForStrangers({
       at: [pages.login, paths.registration],
       where: 'database, `request_count`, or Redis',
       seconds: service.signIn.failureWindowSeconds,
-      // This is enough for the key with the caller's digest, two numbers and two indexes.
+      // Enough for the key (which contains the caller's digest), two numbers and the entries in two indexes.
       bytesMax: 250,
-      // An attempt adds up to four rows, for account and network, account and wide network, account, and reserve.
+      // An attempt adds up to four rows: for the account and network, account and wide network, account, and reserve.
       ...counted(service, 'pagesOfAddress', 4),
     },
   ]
