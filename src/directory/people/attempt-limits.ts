@@ -21,7 +21,7 @@ type AttemptStart = { readonly taken: readonly Charge[] } | { readonly waitSecon
 type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 
 /**
- * Creates the limits of sign-in attempts. Attempts are counted before the password check, so parallel guesses cannot
+ * Creates the limits for sign-in attempts. Attempts are counted before the password check, so parallel guesses cannot
  * bypass the limits. Only failed attempts stay counted. A browser that has signed in to the account before has its own
  * limit, which other browsers cannot exhaust. Those are limited per network, per account, and per account and network.
  *

@@ -31,7 +31,7 @@ export type PasswordHook = ReturnType<typeof makePasswordHook>
 
 const ANSWER_BYTES_MAX = 1024
 const PARALLEL_QUESTIONS_MAX = 64
-/** Margin after the time limit of a question, so that refusals after a timeout take as long as all other refusals. */
+/** A margin after the time limit of a question, so that refusals after a timeout take as long as all other refusals. */
 const MARGIN_MS = 50
 const TOKEN_SECONDS = 60
 
@@ -86,7 +86,7 @@ async function post(
   return bytes.toString()
 }
 
-/** Parses the answer. @throws if it is invalid, without quoting the text, which may contain the password */
+/** Parses the answer. @throws if it is invalid; the error does not quote the text, which may contain the password */
 function readAnswer(text: string): Answer {
   let answer: unknown
   try {

@@ -13,7 +13,7 @@ export interface AssuranceDemand {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** The operations that are sensitive at every site with requirements, as are pages that need a recent sign-in. */
+/** The operations that are sensitive at every site with requirements. So are pages that need a recent sign-in. */
 export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Roles.
   ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],

@@ -54,7 +54,7 @@ export interface Counted<Key> {
   readonly total: number
 }
 
-/** Counts each piece of a list, and adds up the counts by key. */
+/** Calls `count` for each piece of a list, and adds up the counts by key. */
 export async function tallyOf<Piece, Key extends string | number>(
   pieces: AsyncIterable<Piece>,
   count: (piece: Piece) => Promise<readonly Counted<Key>[]>,

@@ -285,7 +285,7 @@ function firstPublicationOf(
   return seen.length > 0 ? Math.min(...(seen as number[])) : null
 }
 
-/** Returns the webhook action if a change restores an item with a publication time; otherwise undefined. */
+/** Returns the action for webhooks if a change restores an item with a publication time; otherwise undefined. */
 function publicationBy({ kind }: ReleaseChange, table: ItemTable, { publishedAt }: Release) {
   return kind === 'restore' && publishedAt !== null ? (`${table}.publish` as const) : undefined
 }

@@ -100,7 +100,7 @@ async function persistFolder(folder: string): Promise<void> {
   await handle.sync()
 }
 
-/** Runs file system calls. @throws FileMissing for ENOENT, storageUnavailable for any other failure */
+/** Runs file system calls. @throws FileMissing for ENOENT, and `storageUnavailable` for any other failure */
 export async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

@@ -80,7 +80,7 @@ interface Expected {
   readonly accepted: readonly string[]
 }
 
-/** Throws unsupportedFile if the type is not accepted, or differs from the declared type or the name's extension. */
+/** Throws `unsupportedFile` if the type is not accepted, or does not match the declared type or the extension. */
 function mustFit(kind: FileKind, { name, declared, accepted }: Expected): void {
   const { mediaType, extensions } = kind
   if (!accepted.includes(mediaType)) {

@@ -117,7 +117,7 @@ export const enrolStudent = checkedChange(
   },
 )
 
-/** Changes when access ends, or restores access. Throws ChangeRefused for an unknown enrolment or invalid end. */
+/** Changes when access ends, or restores access. Throws ChangeRefused for an unknown enrolment or an invalid end. */
 export const updateEnrolment = checkedChange(
   lasting.extend({ id: z.string() }),
   async ({ trx, actor, record }, { id, ...input }) => {

@@ -103,7 +103,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** If a site has at most this many roles, a search starts from its people. Otherwise, a search starts from words. */
+/** If a site has at most this many roles, a search starts from its people; otherwise, from the word index. */
 const FEW_ROLES_MAX = 5000
 
 /** The maximum number of people that are counted per word to find the rarest word of a search. */

@@ -104,7 +104,7 @@ async function notify(
   if (members.length === 0) return
   const post = { post_id: id, site_id, topic, title, body, link, created_at: nowMs, read_at: null }
   const rows = members.map(({ personId }) => ({ id: newId('not'), person_id: personId, ...post }))
-  // The index notification_of_post prevents a duplicate notification.
+  // The index `notification_of_post` prevents a duplicate notification.
   await insertNew(trx, 'notification', ...rows)
 }
 

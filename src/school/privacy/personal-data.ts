@@ -9,7 +9,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 /** The rules for finding, exporting and deleting a person's rows in a table. */
 interface PersonalRows {
   readonly table: keyof Schema
-  /** The columns with the person's id (`payload` has it in JSON), or with the id of the person's grant (`grant_id`). */
+  /** The columns with the person's id (in JSON for `payload`), or with the id of the person's grant (`grant_id`). */
   readonly by: readonly string[]
   /** The columns in a download. The first column is the sort key. */
   readonly columns: readonly string[]
