@@ -18,7 +18,7 @@ import { certificate } from './support/document-host.ts'
 import { listen } from './support/listen.ts'
 import { shared } from './support/shared.ts'
 
-/** Addresses of IANA's special-purpose registries, IPv6 addresses that embed IPv4 addresses, and invalid addresses. */
+/** Addresses from IANA's special-purpose registries, IPv6 addresses that embed IPv4 addresses, and invalid addresses. */
 const inner: Readonly<Record<string, readonly string[]>> = {
   'this network': ['0.0.0.0', '0.255.255.255', '::'],
   'private use': ['10.0.0.0', '10.255.255.255', '172.16.0.1', '172.31.255.255', '192.168.0.1'],

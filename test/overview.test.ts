@@ -227,7 +227,7 @@ describe('/admin/<site>/overview and /audit', () => {
     const patterns = Object.values(pages).map((pattern) => pattern.replaceAll(/:\w+/g, '[^/]+'))
     const isKnown = (path: string) => patterns.some((each) => new RegExp(`^${each}$`).test(path))
     const found = new Set(['/admin/northlight'])
-    // A set also iterates over the paths that the loop adds.
+    // Iterating over a set also reaches the paths that the loop adds.
     for (const path of found) {
       const { status, text } = await operator.visit(path)
       expect(status, path).to.equal(200)

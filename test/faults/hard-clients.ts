@@ -46,7 +46,7 @@ export async function startSlowClients(addresses: readonly string[]) {
   return clientsOf(sockets, timers)
 }
 
-/** Opens connections of which one in ten sends a request. */
+/** Opens connections, one in ten of which sends a request. */
 export async function openIdleConnections(addresses: readonly string[], count: number) {
   const share = Math.floor(count / addresses.length)
   const opened = await Promise.all(addresses.map((address) => openSockets(address, share)))

@@ -30,7 +30,7 @@ export async function runSchemathesis({ minutes, seed }: Record<'minutes' | 'see
     ...['run', target.url + paths.openApi, '--no-color', '--seed', String(seed)],
     ...['--checks', checks.join(','), '--max-examples', '20'],
     ...['--header', `Authorization: Bearer ${token}`, '--request-timeout', '10'],
-    // Without the phase `stateful`, whose steps need a person.
+    // Leave out the phase `stateful`, whose steps need a person.
     ...['--phases', 'examples,coverage,fuzzing'],
   ]
   const child = spawn(join(installed.folder, 'bin/st'), words, {

@@ -19,7 +19,7 @@ const tripping: readonly string[] = [
   ...['http://169.254.169.254/', 'http://127.0.0.1:1/', 'urn:x', '\\\\evil.example'],
 ]
 
-/** Returns odd text: one of the list above, two of them joined, or random characters. */
+/** Returns odd text: one from the list above, two of them joined, or random characters. */
 export function oddText(chance: Chance): string {
   if (chance.is(0.6)) return chance.pick(tripping)
   if (chance.is(0.3)) return chance.pick(tripping) + chance.pick(tripping)

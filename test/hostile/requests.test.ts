@@ -56,7 +56,7 @@ describe('a connection after a body that is too large', () => {
     [paths.introspection, form, '413'],
     [paths.registration, 'application/json', '413'],
     [paths.mcp, 'application/json', '413'],
-    // The engine responds with 400.
+    // The engine handles these paths, and may respond with another 4xx status.
     [paths.token, form, '4\\d\\d'],
     [paths.revocation, form, '4\\d\\d'],
     [enginePages.confirmSignOut, form, '4\\d\\d'],

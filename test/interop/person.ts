@@ -11,7 +11,7 @@ const ARRIVE_TIMEOUT_MS = 25_000
 
 interface Sitting {
   readonly browser: Browser
-  /** The user fills in pages of the service. All other pages belong to the application. */
+  /** The user fills in the pages at this URL. All other pages belong to the application. */
   readonly serviceUrl: string
   readonly appUrl: string
   readonly person: Answers

@@ -11,7 +11,7 @@ import { cookiesIn, hiddenField, targetOf } from './page-person.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
-// By default, requests use the demo's public member client. Fields replace the defaults, and undefined removes a field.
+// By default, these functions act as the demo's public member client. `fields` replaces parameters; undefined removes one.
 
 export const asPortal = {
   client_id: portal.clientId,

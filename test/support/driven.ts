@@ -111,7 +111,7 @@ const submits = {
   logout: '#logout-confirm',
 }
 
-/** Whether an element is visible; false between two pages. */
+/** Whether an element is visible; false while the page changes. */
 export async function isVisible(page: Page, selector: string): Promise<boolean> {
   return await page
     .locator(selector)

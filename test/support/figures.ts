@@ -20,7 +20,7 @@ export function fillFigures(text: string): string {
   })
 }
 
-/** Formats a number; from 10,000, with commas. */
+/** Formats a number. Adds commas from 10,000 on. */
 export function renderNumber(value: number): string {
   return value < 10_000 ? String(value) : value.toLocaleString('en')
 }

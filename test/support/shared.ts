@@ -10,7 +10,7 @@ export function fresh<Value>(make: () => Promise<Value>): () => Value {
   return keep(make, beforeEach, afterEach)
 }
 
-/** Returns the function with a cache of its results, by its arguments. */
+/** Returns a function that calls `make` and caches its results by their arguments. */
 export function cached<Key extends string[], Value>(make: (...key: Key) => Value) {
   const made = new Map<string, Value>()
   return (...key: Key): Value => {

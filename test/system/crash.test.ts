@@ -91,7 +91,7 @@ async function expectKept(url: string, { accessTokens, exchanged, held }: Receiv
     expect(refusalOf(answer)).to.equal('200 undefined')
     expect(answer.body.refresh_token).not.to.equal(token)
   }
-  // Last, because a replay ends its grant.
+  // Replay the codes last, because a replay ends its grant.
   for (const code of exchanged)
     expect(refusalOf(await redeem(url, code))).to.equal('400 invalid_grant')
 }

@@ -10,7 +10,7 @@ import { sharedService } from '../support/storages.ts'
 const CLICKS_MAX = 6
 const DAY_MS = 86_400_000
 
-/** Clicks the link or button with this visible name. Opens the menu if the page itself has none. */
+/** Clicks the link or button with this visible name, on the page itself or else in its menu. */
 type Press = (what: string | RegExp | Locator) => Promise<void>
 
 describe('an owner, on a phone without scripts', () => {
