@@ -168,7 +168,7 @@ describe('the error of a faulty client', () => {
     ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
     ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'can request openid'],
     ['claims without openid', { scope: 'profile', claims: '{}' }, 'add openid to scope'],
-    ['an essential acr that no sign-in reaches', essentialAcr, 'values of acr_values_supported'],
+    ['an essential acr that no sign-in reaches', essentialAcr, 'listed in acr_values_supported'],
     ['no resource', { resource: undefined }, 'send resource=http'],
     ['another resource', { resource: 'http://localhost:1/' }, 'send resource=http'],
   ] as const) {

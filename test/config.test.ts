@@ -246,7 +246,8 @@ describe('config: the files (design, Errors and configuration)', () => {
     const CONFIG_DIR = folderWith({ 'service.json': (value: object) => ({ ...value, signIn }) })
     const readThem = (variables: Variables) =>
       readConfig({ CONFIG_DIR, ...variables }, configFolder)
-    const problem = 'identityProviders.0: add acme=<client secret> to IDENTITY_PROVIDER_SECRETS'
+    const problem =
+      'identityProviders.0: has no secret; add acme=<client secret> to IDENTITY_PROVIDER_SECRETS'
     expect(() => readThem({})).to.throw(problem)
     const given = { IDENTITY_PROVIDER_SECRETS: 'acme=its-secret' }
     expect(readThem(given).providerSecrets).to.deep.equal({ acme: 'its-secret' })

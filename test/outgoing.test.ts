@@ -188,7 +188,7 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
     expect((await send('https://client.example/elsewhere', own)).status).to.equal(302)
     expect((await send('https://client.example/nothing', own)).status).to.equal(204)
     const packed = await send('https://client.example/packed', own).catch(String)
-    expect(packed).to.include('must be uncompressed')
+    expect(packed).to.include('is compressed')
     expect(await send('https://evil.example/', own).catch(String)).to.match(/altnames/i)
     expect(arrived).to.deep.equal([
       ...['POST client.example/path?query', 'GET client.example/elsewhere'],

@@ -284,7 +284,7 @@ describe('sign-in: outcomes', () => {
     const signIn = signInTo(() => right, { passwords: { hash, verify } })
     for (const odd of [{ login: `${'x'.repeat(321)}@x.example` }, { password: 'x'.repeat(1025) }]) {
       const outcome = await signIn({ ...attempt, ...odd })
-      expect(outcome).to.deep.equal({ kind: 'refused', why: 'too long' })
+      expect(outcome).to.deep.equal({ kind: 'refused', why: 'login or password too long' })
     }
   })
 })

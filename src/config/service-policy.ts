@@ -48,7 +48,7 @@ const claimName = (name: string) => z.string().min(1).max(100).default(name)
 
 /** An identity provider of the platform (directory/people/identity-providers.ts). */
 const identityProvider = z.strictObject({
-  id: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must consist of a–z, 0–9 and hyphens'),
+  id: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 characters of a–z, 0–9 and -'),
   name: z.string().min(1).max(60),
   issuer: z.url({ protocol: /^https$/, error: 'must be an https URL' }).max(500),
   clientId: z.string().min(1).max(200),
@@ -340,8 +340,8 @@ export function problemsOfProviders(
   return rows.flatMap(({ id }, position) => {
     const name = `service.json: signIn.identityProviders.${position}`
     if (rows.findIndex((row) => row.id === id) < position) return [`${name}.id: must be unique`]
-    const isMissing = secrets && !secrets[id]
-    return isMissing ? [`${name}: add ${id}=<client secret> to IDENTITY_PROVIDER_SECRETS`] : []
+    if (!secrets || secrets[id]) return []
+    return [`${name}: has no secret; add ${id}=<client secret> to IDENTITY_PROVIDER_SECRETS`]
   })
 }
 

@@ -20,7 +20,7 @@ const connections: Readonly<Record<string, string>> = {
 const items = {
   Course: { example: 'slow-bread', firstSort: 'SLUG', kept: 'Enrolled students keep access.' },
   DigitalProduct: { example: 'bread-atlas', firstSort: 'SLUG', kept: 'Buyers keep access.' },
-  Event: { example: 'night-baking', firstSort: 'START', kept: 'Registrations stay.' },
+  Event: { example: 'night-baking', firstSort: 'START', kept: 'Registrations stay valid.' },
 } as const
 
 /** Fills in item.graphql for one kind of item. `Item` and `item` stand for the type name, such as `Course`. */

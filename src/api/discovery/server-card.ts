@@ -8,7 +8,7 @@ export const publicToolServer = {
   card: paths.serverCard,
   name: 'campus',
   title: '',
-  description: 'Public sites and courses without a token; more tools after sign-in.',
+  description: 'Public sites and courses, without a token; more tools after sign-in.',
 }
 
 export const toolServers = [

@@ -111,7 +111,7 @@ function sendErrors(ctx: Context, errors: readonly GraphQLError[], type: string)
 /** The error descriptions of `sendRefusal`, by status. */
 const refusals = {
   405: 'GET is for queries only; use POST for mutations',
-  406: 'Accept must allow application/graphql-response+json or application/json',
+  406: 'the Accept header must allow application/graphql-response+json or application/json',
   415: 'the request body must be application/json in UTF-8',
 } as const
 

@@ -121,7 +121,7 @@ export const operatorTools: readonly Tool[] = [
     {
       register_for_event: {
         title: 'Register a person for an event',
-        description: 'Books a person, who needs a role at the site, for an event.',
+        description: 'Registers a person, who must have a role at the site, for an event.',
       },
       cancel_registration:
         "Cancels a person's registration for an event. Takes an id from get_site_event.",
@@ -170,7 +170,7 @@ export const operatorTools: readonly Tool[] = [
     title: "Get the site's statistics",
     description:
       'Returns daily counts for at most 92 days: enrolments, active members, completed courses, sign-ins, ' +
-      'connected apps, API calls. No page views.',
+      'connected apps and API calls, but no page views.',
     field: 'analytics',
     selection: `from until
       days { date enrolments activeMembers completedCourses signIns connectedApplications calls }`,

@@ -20,8 +20,8 @@ const pageArguments = {
 }
 
 function slugArgument(of: string) {
-  const slug = /^[a-z0-9]+(-[a-z0-9]+)*$/
-  return z.string().max(80).regex(slug, 'must be a slug like slow-bread').describe(`Slug of ${of}.`)
+  const slug = z.string().max(80).describe(`Slug of ${of}.`)
+  return slug.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be a–z, 0–9 and hyphens, like slow-bread')
 }
 
 function wordsArgument(where: string) {
@@ -136,7 +136,7 @@ async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
   if (slug === undefined) {
     const own = caller?.siteId === undefined ? undefined : await findSiteById(caller.siteId)
     if (own) return own
-    throw new ToolProblem('The argument site is required. Call list_sites for valid slugs.')
+    throw new ToolProblem('The argument "site" is required. Call list_sites for valid slugs.')
   }
   const site = await findSite(slug)
   if (site) return site

@@ -34,7 +34,7 @@ export type NotSignedIn =
         | 'wrong password'
         | 'wrong second factor'
         | 'disabled account'
-        | 'too long'
+        | 'login or password too long'
         | 'wrong sign-in method'
         | PasskeyRefusal
       /** The person with this e-mail address or passkey, if any. */
@@ -84,7 +84,7 @@ export function makeSignIn(ports: SignInPorts): SignInService {
   return async ({ login: typed, password, address, browser }) => {
     const login = canonicalEmail(typed)
     if (login.length > LOGIN_LENGTH_MAX || password.length > PASSWORD_LENGTH_MAX) {
-      return { kind: 'refused', why: 'too long' }
+      return { kind: 'refused', why: 'login or password too long' }
     }
     const known = browsers.find(browser, login)
     // If a person ends all sessions, all browsers that were known before become unknown.

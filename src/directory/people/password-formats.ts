@@ -89,7 +89,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'Firebase scrypt',
     examples: ['$firescrypt$ln=14,r=8,p=1$salt$hash$salt separator'],
     from: 'Firebase (`ln` is `mem_cost`, `r` is `rounds`), if `FIREBASE_SIGNER_KEY` is set',
-    limit: 'as for scrypt',
+    limit: `2^ln × r ≤ ${SCRYPT_WORK_MAX}`,
     pattern:
       /^\$firescrypt\$ln=(?<ln>\d{1,2}),r=(?<r>\d{1,4}),p=(?<p>1)\$(?<salt>[\w+/-]+={0,2})\$(?<hash>[\w+/-]+={0,2})\$(?<separator>[\w+/-]+={0,2})$/,
     read: readScrypt,
@@ -98,7 +98,7 @@ export const passwordFormats: readonly Format[] = [
     name: 'PBKDF2',
     examples: ['$pbkdf2-sha256$i=600000$salt$hash', 'pbkdf2_sha256$1000000$salt$hash'],
     from: 'passlib, Django and others; with SHA-1, SHA-256 or SHA-512',
-    limit: `at most ${PBKDF2_ITERATIONS_MAX} iterations, divided by the number of digests in the hash`,
+    limit: `iterations × digests in the hash ≤ ${PBKDF2_ITERATIONS_MAX}`,
     pattern:
       /^(?:\$pbkdf2(?:-(?<digest>sha1|sha256|sha512))?\$(?:i=)?(?<i>\d{1,9})(?:,l=(?<length>\d{1,3}))?\$(?<salt>[\w+/.]+)|pbkdf2_(?<digest>sha1|sha256)\$(?<i>\d{1,9})\$(?<text>[!-#%-~]+))\$(?<hash>[\w+/.]+={0,2})$/,
     read: readPbkdf2,

@@ -205,7 +205,7 @@ const toClient = sentences({
     'request objects are not supported: send each parameter separately, and omit request',
   request_uri_not_supported:
     'this use of request_uri is not supported: send each parameter separately, and omit request_uri',
-  registration_not_supported: 'the parameter registration is not supported: omit it',
+  registration_not_supported: 'the registration parameter is not supported: omit it',
 })
 
 /** The engine's error description for an unregistered post-logout redirect URI. */

@@ -60,7 +60,7 @@ export const OPERATORS_NEED_MFA = 'operators_need_mfa'
  */
 export function assuranceChecks(dependencies: EngineDependencies) {
   const { Check } = interactionPolicy
-  const description = 'the person must authenticate again, by another method or more recently'
+  const description = 'the request requires another authentication method or a more recent sign-in'
   return [
     new Check('required_acr', description, 'login_required', ({ oidc }) => {
       const required = requiredAcr(oidc.params ?? {})

@@ -276,14 +276,14 @@ async function readProof(proof: string, nowMs: number) {
 }
 
 function problemOfClaims(
-  payload: JWTPayload,
+  { jti, iat, htm, htu, ath }: JWTPayload,
   { method, address, accessToken }: ProvenRequest,
 ): string | undefined {
-  if (typeof payload.jti !== 'string' || payload.jti === '') return 'the DPoP proof has no jti'
-  if (typeof payload.iat !== 'number') return 'the DPoP proof has no iat'
-  if (payload['htm'] !== method) return 'the htm of the DPoP proof is not the HTTP method'
-  if (!isSameAddress(payload['htu'], address)) return 'the htu of the DPoP proof is not the URL'
-  if (accessToken !== undefined && payload['ath'] !== sha256(accessToken)) {
+  if (typeof jti !== 'string' || jti === '') return 'the DPoP proof has no jti'
+  if (typeof iat !== 'number') return 'the DPoP proof has no iat'
+  if (htm !== method) return 'the htm of the DPoP proof is not the method of the request'
+  if (!isSameAddress(htu, address)) return 'the htu of the DPoP proof is not the URL of the request'
+  if (accessToken !== undefined && ath !== sha256(accessToken)) {
     return 'the ath of the DPoP proof does not match the access token'
   }
   return undefined

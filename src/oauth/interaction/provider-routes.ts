@@ -156,7 +156,7 @@ async function personOf(
   if (known) return known
   if (email === undefined) {
     const problem = text('signIn.noAddress', { provider: provider.name })
-    throw new ProviderFailure(403, problem, 'no address')
+    throw new ProviderFailure(403, problem, 'no e-mail address')
   }
   const { clientSecret: _, ...named } = provider
   const link = { provider: named, issuer, subject, email }

@@ -42,7 +42,7 @@ export const checks = {
   'redis.silent': wrong('check that Redis is running and that its address is correct'),
   'redis.forgets': wrong('set maxmemory-policy to noeviction'),
   'redis.loses': note(
-    'set `appendonly yes`, and `appendfsync` to `always` (loses no writes) or `everysec` (loses at most 2 s of writes)',
+    'set `appendonly` to `yes`, and `appendfsync` to `always` (loses no writes) or `everysec` (loses at most 2 s of writes)',
   ),
   'secret.readable': wrong('make the file readable only by its owner'),
   'database.readable': wrong('make the file readable only by its owner'),

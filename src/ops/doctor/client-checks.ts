@@ -16,7 +16,7 @@ const redirectUris =
   (has: (uri: string, url: URL | null) => boolean): Rule =>
   (client) => {
     const uris = client.redirectUris.filter((uri) => has(uri, URL.parse(uri)))
-    return uris.length === 0 ? undefined : `has the redirect URI ${uris.join(', ')}`
+    return uris.length === 0 ? undefined : `lists ${uris.join(', ')} among its redirect URIs`
   }
 
 const isInClear = (url: URL | null) => url?.protocol === 'http:' && !isLoopbackHost(url.hostname)

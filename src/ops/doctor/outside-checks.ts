@@ -80,7 +80,7 @@ function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Fin
   const { data: metadata } = z.looseObject({ issuer: z.string() }).safeParse(parseJson(text))
   if (metadata?.issuer !== baseUrl) {
     const issuer = metadata?.issuer ?? 'missing'
-    return yield found('outside.issuer', `The issuer in discovery is ${issuer}, not ${baseUrl}`)
+    return yield found('outside.issuer', `Discovery's issuer must be ${baseUrl}, but is ${issuer}`)
   }
   const foreign = Object.entries(metadata)
     .filter(([name]) => /_(endpoint|uri)$/.test(name) && !/^op_|service_doc/.test(name))

@@ -75,15 +75,15 @@ const schema = z
     must(
       areAllowed,
       'scopes',
-      'must be operator scopes with operatorAt, and account scopes otherwise',
+      'must be operator scopes if operatorAt is set, and account scopes otherwise',
     )
     const isServer = isSite && authMethod !== 'none' && redirectUris.every(isHttps)
     must(
       !isOperator || isServer,
       'operatorAt',
-      'must be null, except for a confidential application of a site whose redirectUris are all https',
+      'must be null unless kind is "site", the client is confidential and all redirectUris are https',
     )
-    must(isOperator || row.endlessAt === null, 'endlessAt', 'must be null without operatorAt')
+    must(isOperator || row.endlessAt === null, 'endlessAt', 'must be null unless operatorAt is set')
     must(isSite || authMethod !== 'none', 'authMethod', 'must not be none for a resource server')
     must(
       keyPlaces === Number(authMethod === 'private_key_jwt'),

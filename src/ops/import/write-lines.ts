@@ -122,6 +122,6 @@ async function explain(
   const columns =
     /UNIQUE constraint failed: (.*)/.exec(error.message)?.[1] ??
     /Key \(([^)]*)\)/.exec(error.detail ?? '')?.[1]
-  if (columns === undefined) return 'the record violates a constraint of the database'
+  if (columns === undefined) return `the database rejected the record: ${error.message}`
   return `another record has the same ${columns.replace(/\w+\.|_canonical/g, '').replaceAll('_', ' ')}`
 }

@@ -73,7 +73,7 @@ export const accessDenied = (description: string): Refusal => new errors.AccessD
 /** The person did not or cannot authenticate as the request requires (OpenID Connect Core §5.5.1.1). */
 export const unmetAuthentication = (baseUrl: string): Refusal =>
   new errors.UnmetAuthenticationRequirements(
-    `the person did not authenticate as the request requires; request values of acr_values_supported, and let the person add a second factor or a passkey at ${baseUrl}${pages.account}`,
+    `the person did not authenticate as the request requires; request only values listed in acr_values_supported, and let the person add a second factor or a passkey at ${baseUrl}${pages.account}`,
   )
 
 /** An authorization or sign-out request, or one of its parameters, is too long to store. */
@@ -108,7 +108,7 @@ export const unregisteredRedirectUri = (description: string): Refusal =>
 export const foreignForm = (): Refusal =>
   invalidRequest(403, 'the form was not sent from its own page; reload the page and try again')
 export const unknownAnswer = (): Refusal =>
-  invalidRequest(400, 'the form has no known answer; press one of its buttons')
+  invalidRequest(400, 'the form was sent without a choice; press one of its buttons')
 export const signedOut = (): Refusal =>
   custom(401, 'signed_out', 'you are signed out; reload the page to sign in')
 

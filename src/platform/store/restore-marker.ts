@@ -38,7 +38,7 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   // A database without a marker either is new and has no grants, or was copied before the first marker.
   if (!marker && !(await grants.select('id').executeTakeFirst())) return { id }
   const { atMs, value } = marker ?? { atMs: 0, value: '' }
-  const date = marker ? new Date(atMs).toISOString() : 'before its first marker'
+  const date = marker ? new Date(atMs).toISOString() : 'an unknown time'
   if (inRedis > atMs || inFolder > atMs) {
     const newer = inRedis > atMs ? 'Redis' : 'DATA_DIR'
     return {
