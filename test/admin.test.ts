@@ -184,7 +184,7 @@ describe('/admin', () => {
     })
     expect(await rowOf('Portal')).to.equal('')
     const none = await operator.visit(`${applications}?search=%25%25`)
-    expect(none.text).to.include('No application matches')
+    expect(none.text).to.include('No matching applications')
   })
 
   it('lets no two applications of a site have the same name', async () => {

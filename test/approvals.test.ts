@@ -261,7 +261,7 @@ forEachDatabase('approvals of changes', (start) => {
     const send = async () => await person.submit(page, { change, client, decision: 'approve' })
     // The person signs in again, and returns to the page instead of sending the form.
     const shown = await send()
-    expectText(shown.text, change, 'nothing was changed yet')
+    expectText(shown.text, change, 'nothing has been changed yet')
     expect(shown.path).to.equal(`${page}?client=${client}&change=${change}&done=repeat`)
     // The change that was not selected stays unticked.
     expect(shown.text.match(/ checked/g)).to.have.length(2)

@@ -92,7 +92,7 @@ describe('the pages for the people and the appearance of a site', () => {
     const member = makePagePerson(service().url, sam)
     await member.visit('/account')
     expect((await operator.visit(`${ofSam}/end-access`)).text).to.include('Browsers stay signed in')
-    expect((await operator.submit(`${ofSam}/end-access`)).text).to.include('No app is connected')
+    expect((await operator.submit(`${ofSam}/end-access`)).text).to.include('No apps are connected')
     expect((await userinfo(service().url, accessToken)).status).to.equal(401)
     expect((await member.open('/account')).status, 'still signed in').to.equal(200)
     const event = await rowOf(service().kysely, 'audit_event', { action: 'grants.end_person' })

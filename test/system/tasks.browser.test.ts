@@ -95,7 +95,7 @@ describe('an owner, on a phone without scripts', () => {
       await press('Sam Student')
       await press('Disconnect all apps…')
       await press('Disconnect all apps')
-      await page.getByText('No app is connected').waitFor()
+      await page.getByText('No apps are connected').waitFor()
     })
   })
 })

@@ -19,7 +19,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   import <path>         writes the records of an NDJSON file, a folder of NDJSON files, or standard
                         input (-) into the database, even while the service runs. After an
                         interruption, run it again
-    --rejects <file>    collects the rejected lines in a file, to correct and import again
+    --rejects <file>    writes the rejected lines to a file, which you can correct and import
     --missing <choice>  what to do with people from earlier imports who are missing from this one:
                         "keep" counts them, "end" disables them unless there are too many,
                         "end-all" disables them in any case

@@ -48,7 +48,7 @@ export async function endSecondFactors(
       .transaction()
       .execute(async (trx) => await removeSecondFactors(trx, person.id, { now: now() }))
     return removed
-      ? `The authenticator app and recovery codes of ${email} were removed. An e-mail informs the person.`
+      ? `The authenticator app and recovery codes of ${email} were removed. The person will get an e-mail.`
       : `Nothing to do: ${email} has no authenticator app.`
   })
 }
