@@ -11,7 +11,7 @@ import { exportJWK, generateKeyPair, type JWK } from 'jose'
 
 import type { Config } from '../src/config/config.ts'
 import { importCampus } from '../src/ops/cli/import-commands.ts'
-import { readDemo, valuesOf } from '../src/ops/import/demo-campus.ts'
+import { readDemo, valuesOfKind } from '../src/ops/import/demo-campus.ts'
 import { SUITE_LOGIN } from './person.ts'
 
 /** A client in the format of the suite's configuration. */
@@ -86,7 +86,7 @@ export function readKeyClients(folder: string): readonly KeyClient[] | undefined
 
 /** Returns the person with a value for every claim that discovery lists, because one module requests all of them. */
 async function everyClaimOfPerson(demoFolder: string, now: string) {
-  const people = valuesOf(await readDemo(demoFolder), 'person')
+  const people = valuesOfKind(await readDemo(demoFolder), 'person')
   const person = people.find(({ email }) => email === SUITE_LOGIN)
   if (!person) throw new Error(`The demo campus has no ${SUITE_LOGIN}.`)
   return {

@@ -20,7 +20,7 @@ async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide
   try {
     await work(side)
   } catch (error) {
-    const reason = reasonOf(error)
+    const reason = startProblem(error)
     process.exitCode = 1
     if (side) side.failed(reason)
     else process.stderr.write(`${reason}\n`)
@@ -79,11 +79,11 @@ async function readOrExit() {
   try {
     return readConfig(process.env, join(import.meta.dirname, '../config'))
   } catch (error) {
-    process.stderr.write(`${reasonOf(error)}\n`)
+    process.stderr.write(`${startProblem(error)}\n`)
     return process.exit(1)
   }
 }
 
-function reasonOf(error: unknown): string {
+function startProblem(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

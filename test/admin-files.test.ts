@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { readScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { rangeOf } from '../src/school/files/download-routes.ts'
-import { fitsName, kindOf } from '../src/school/files/file-kinds.ts'
+import { fitsName, kindOfFile } from '../src/school/files/file-kinds.ts'
 import { s3Storage } from '../src/school/files/file-storage.ts'
 import { operatorSite, startOperator } from './support/admin-api.ts'
 import { change, remove, rowOf } from './support/database.ts'
@@ -387,12 +387,12 @@ describe('the kind of a file', () => {
   ] as const) {
     it(`of ${title} is ${mediaType ?? 'unknown'}`, () => {
       const head = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes
-      expect(kindOf(head)?.mediaType).to.equal(mediaType)
+      expect(kindOfFile(head)?.mediaType).to.equal(mediaType)
     })
   }
 
   it('has its own file name extension, in upper or lower case', () => {
-    const kind = kindOf(pdf)
+    const kind = kindOfFile(pdf)
     const fits = ['A.PDF', 'pdf', 'a.pdf.html'].map((name) => kind && fitsName(kind, name))
     expect(fits).to.deep.equal([true, false, false])
   })

@@ -8,7 +8,7 @@ import {
   holdsDemoCampus,
   loadDemo,
   readDemo,
-  valuesOf,
+  valuesOfKind,
 } from '../src/ops/import/demo-campus.ts'
 import { readBatch } from '../src/ops/import/read-records.ts'
 import type { Database } from '../src/platform/store/database.ts'
@@ -22,8 +22,8 @@ const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
 const DAY_MS = 86_400_000
 
 const demo = await readDemo(join(configFolder, 'demo'))
-const people = valuesOf(demo, 'person')
-const secrets = valuesOf(demo, 'application').flatMap(({ secret }) => secret ?? [])
+const people = valuesOfKind(demo, 'person')
+const secrets = valuesOfKind(demo, 'application').flatMap(({ secret }) => secret ?? [])
 
 describe('demo campus: the data', () => {
   it('keeps every address under a reserved domain (RFC 2606 §2), and marks its client secrets', () => {

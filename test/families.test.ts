@@ -3,7 +3,7 @@ import { createHmac, generateKeyPairSync, randomBytes, verify } from 'node:crypt
 import type { Family } from '../src/oauth/grants/family-store.ts'
 import { EngineKey } from '../src/oauth/keys/engine-key.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
-import { endOf, judgeGeneration, stepsAfter } from '../src/oauth/token/refresh-token-use.ts'
+import { expiryOf, judgeGeneration, stepsAfter } from '../src/oauth/token/refresh-token-use.ts'
 import { familyOfCode, makeTokenValues, newSeed } from '../src/oauth/token/token-values.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { obtain, obtainTokens, refresh, userinfo } from './support/client.ts'
@@ -116,7 +116,7 @@ describe('the use of a refresh token', () => {
     expect(judge(3, { token: { ...family.token, refreshes: false } }).kind).to.equal('lost')
     expect(judge(3, {}, NOW_MS - 2_000 + 30 * DAY_MS).kind).to.equal('lost')
     const old = { ...family, startedAt: NOW_MS - 89 * DAY_MS }
-    expect(endOf({ family: old }, lifetimes)).to.equal(NOW_MS + DAY_MS)
+    expect(expiryOf({ family: old }, lifetimes)).to.equal(NOW_MS + DAY_MS)
   })
 
   it('keeps the steps of one window, and never more than 32', () => {

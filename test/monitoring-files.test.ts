@@ -8,7 +8,7 @@ import {
   nameOfReason,
   reasonSentences,
 } from '../src/platform/monitoring/metric-table.ts'
-import { openMetrics, render } from '../src/platform/monitoring/registry.ts'
+import { openMetrics, renderSnapshots } from '../src/platform/monitoring/registry.ts'
 import { parseScrape } from './support/metrics.ts'
 import { alertAdvice, errorTables } from './support/reference-data.ts'
 
@@ -134,7 +134,7 @@ describe('the registry of metrics', () => {
       metrics.time('gatehouse_http_request_duration_seconds', labels, 0.001)
       metrics.add('gatehouse_refusals_total', { error: `e${i}`, reason: `r${i}` })
     }
-    const { samples, sum } = parseScrape(await render([await metrics.snapshot()]))
+    const { samples, sum } = parseScrape(await renderSnapshots([await metrics.snapshot()]))
     const name = 'gatehouse_http_request_duration_seconds_count'
     expect(samples.filter((sample) => sample.name === name)).to.have.lengthOf(251)
     expect(sum(name)).to.equal(1000)
@@ -150,7 +150,7 @@ describe('the registry of metrics', () => {
       throw new Error('the store is away')
     })
     metrics.read('gatehouse_password_checks_waiting', () => [{ value: 3 }])
-    const { sum, text } = parseScrape(await render([await metrics.snapshot()]))
+    const { sum, text } = parseScrape(await renderSnapshots([await metrics.snapshot()]))
     expect(sum('gatehouse_password_checks_waiting')).to.equal(3)
     expect(text).to.not.match(/^gatehouse_outbox_messages_waiting /m)
   })

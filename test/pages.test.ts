@@ -4,7 +4,7 @@ import { consentPage } from '../views/consent.ts'
 import { type ErrorPage, errorPage } from '../views/error.ts'
 import { html } from '../views/html.ts'
 import { icon, iconNames } from '../views/icon.ts'
-import { colorOf, contrastPairs } from '../views/style-guide.ts'
+import { tokenColor, contrastPairs } from '../views/style-guide.ts'
 import { stylesheet, tokens } from '../views/stylesheet.ts'
 import { welcomePage } from '../views/welcome.ts'
 import { matchesIn } from './support/page-person.ts'
@@ -50,7 +50,7 @@ describe('the design system', () => {
   for (const scheme of ['light', 'dark'] as const) {
     for (const [color, ground, min] of contrastPairs) {
       it(`has a contrast of ${min}:1 between ${color} and ${ground}, ${scheme}`, () => {
-        const [one = '', other = ''] = [color, ground].map((name) => colorOf(scheme, name))
+        const [one = '', other = ''] = [color, ground].map((name) => tokenColor(scheme, name))
         expect(contrastOf(one, other)).to.be.least(min)
       })
     }

@@ -2,7 +2,7 @@ import { type AreaPage, type Hrefs, plainList } from './area.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { codeField, type LinkForm } from './recover.ts'
+import { linkCodeField, type LinkForm } from './recover.ts'
 import { text } from './text.ts'
 
 export interface DataPage {
@@ -60,6 +60,6 @@ ${problemAlert('form-problem', page.problem && text('data.notDeleted'))}
 <li>${text('data.later', { days: page.days })}</li>
 <li>${text('data.stays')}</li>
 </ul>
-${ownedNotice(page.owned) ?? postForm(page, [page.needsCode && codeField(page.problem), button])}`,
+${ownedNotice(page.owned) ?? postForm(page, [page.needsCode && linkCodeField(page.problem), button])}`,
   }
 }

@@ -37,7 +37,7 @@ export function accountHomePage(page: AccountHomePage): AreaPage {
 <span class="muted"><bdi>${person.email}</bdi></span></span></div>
 <h2>${text('account.sites')}</h2>
 ${cards(sites.map(site), html`<p>${text('account.noSite')}</p>`)}
-${sites.length > 0 && html`<p>${link(hrefs.memberQueries, icon('terminal'), text('account.queries'))}</p>`}
+${sites.length > 0 && html`<p>${buttonLink(hrefs.memberQueries, icon('terminal'), text('account.queries'))}</p>`}
 <h2 id="language-and-zone">${text('account.languageAndZone')}</h2>
 ${postForm(
   { action: hrefs.language, attributes: html` class="filter"` },
@@ -55,10 +55,10 @@ function site({ name, roles, adminHref, connectHref }: AccountSite): Html {
   const named = html`<span class="hidden"> <bdi>${name}</bdi></span>`
   return html`<div class="named">${avatar(name)}<span><strong><bdi>${name}</bdi></strong><br>
 <span class="muted">${rolesPhrase(roles)}</span></span></div>
-<div class="actions">${link(connectHref, icon('bot'), html`${text('account.connect')}${named}`)}
-${adminHref !== undefined && link(adminHref, icon('house'), html`${text('account.administer')}${named}`)}</div>`
+<div class="actions">${buttonLink(connectHref, icon('bot'), html`${text('account.connect')}${named}`)}
+${adminHref !== undefined && buttonLink(adminHref, icon('house'), html`${text('account.administer')}${named}`)}</div>`
 }
 
-function link(href: string, symbol: Html | undefined, label: HtmlValue): Html {
+function buttonLink(href: string, symbol: Html | undefined, label: HtmlValue): Html {
   return html`<a class="button second" href="${href}">${symbol}<span>${label}</span></a>`
 }

@@ -22,7 +22,7 @@ export function notificationsPage(page: NotificationsPage): AreaPage {
   const sites = page.sites.filter(({ subscriptions }) => subscriptions.length > 0)
   const fields = sites.map(
     ({ name, subscriptions }) => html`<fieldset><legend><bdi>${name}</bdi></legend>
-${subscriptions.map(box)}</fieldset>\n`,
+${subscriptions.map(subscriptionBox)}</fieldset>\n`,
   )
   return {
     title: text('account.notifications'),
@@ -35,7 +35,7 @@ ${postForm({}, [...fields, submitButton('save', text('word.save'))])}`,
   }
 }
 
-function box({ id, topic, channel, enabledAt }: Subscription): Html {
+function subscriptionBox({ id, topic, channel, enabledAt }: Subscription): Html {
   const checked = enabledAt !== null
   return choice(
     { type: 'checkbox', name: 'subscription', value: id, checked },

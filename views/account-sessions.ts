@@ -28,13 +28,13 @@ export function sessionsPage(page: SessionsPage): AreaPage {
     title: text('sessions.title'),
     id: 'sessions-page',
     body: html`<p>${text('sessions.intro', { a: inLink(hrefs.apps) })}</p>
-${cards(sessions.map((session) => card(session, hrefs.endSession)))}
+${cards(sessions.map((session) => sessionCard(session, hrefs.endSession)))}
 ${sessions.length > 1 && buttonForm(others, 'end-others', text('sessions.endOthers'), 'second')}
 <p><a href="${hrefs.signOutEverywhere}">${text('sessions.everywhere')}</a></p>`,
   }
 }
 
-function card(session: SessionView, action: string): Html {
+function sessionCard(session: SessionView, action: string): Html {
   const { id, network, startedAt, seenAt, current } = session
   const device = deviceText(session.device)
   const form = { action, hidden: { session: id } }

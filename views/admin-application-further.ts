@@ -49,8 +49,8 @@ function keysField({ typed, problems }: FurtherPage): Html {
 
 function demandsField({ typed, plans }: FurtherPage): Html | undefined {
   const rows = [
-    plans.pushedAuthorizationRequests && box('pushed_requests', typed),
-    plans.dpop && box('bound_tokens', typed),
+    plans.pushedAuthorizationRequests && demandBox('pushed_requests', typed),
+    plans.dpop && demandBox('bound_tokens', typed),
   ]
   if (!rows.some(Boolean)) return undefined
   return html`<fieldset>
@@ -67,10 +67,10 @@ function logoutField({ typed, problems }: FurtherPage): Html {
     problem: problems.logoutUri,
     attributes: html` type="text" inputmode="url" maxlength="600" autocomplete="off" spellcheck="false" value="${typed.logoutUri}"`,
   })}
-${box('logout_session', typed)}`
+${demandBox('logout_session', typed)}`
 }
 
-function box(
+function demandBox(
   value: 'pushed_requests' | 'bound_tokens' | 'logout_session',
   { demands }: FurtherPage['typed'],
 ): Html {

@@ -102,10 +102,10 @@ export interface ApplicationPage extends SharedView {
 
 /** Shows the settings of an application, its secrets, and links to edit, disable or delete it. */
 export function applicationPage(page: ApplicationPage): AreaPage {
-  return sharedPage(page, { id: 'application-page', settings: facts(page) })
+  return sharedPage(page, { id: 'application-page', settings: applicationFacts(page) })
 }
 
-function facts({ app, scopes, href, offersChoices }: ApplicationPage): Html {
+function applicationFacts({ app, scopes, href, offersChoices }: ApplicationPage): Html {
   const { redirectUris, postLogoutRedirectUris, authMethod } = app
   const allowed = scopes.map(({ name, words }) => html`<code>${name}</code>: ${words}`)
   return html`${app.isOperator && powerNotice()}<dl class="facts">
@@ -144,11 +144,11 @@ export interface SetUpPage extends ClientFrame {
 
 /** Shows the settings for a library and, for a public application, how members connect an assistant with it. */
 export function setUpPage(page: SetUpPage): AreaPage {
-  const body = html`${settings(page)}\n${assistantSection(page)}`
+  const body = html`${setUpSettings(page)}\n${assistantSection(page)}`
   return clientPage(page, text('applications.setUp'), { id: 'set-up-page', body })
 }
 
-function settings({ app, issuer, pushesTo, ...page }: SetUpPage): Html {
+function setUpSettings({ app, issuer, pushesTo, ...page }: SetUpPage): Html {
   return html`<p>${text('applications.setUpIntro')}</p>
 <dl class="facts" id="settings">
 <div><dt>${text('identities.issuer')}</dt><dd><code>${issuer}</code></dd></div>

@@ -49,14 +49,14 @@ export function assistantsPage(page: AssistantsPage): AreaPage {
 <p>${text('adminAssistants.intro')}</p>
 ${switchOnAction !== undefined && html`<div class="notice warning" id="feature-off"><p>${text('adminAssistants.off')}</p></div>\n${switchOnForm(switchOnAction)}`}
 ${added.length > 0 && addedList(added, page)}
-${others.length > 0 && rows(added.length > 0 ? 'adminAssistants.more' : 'adminAssistants.first', others, page)}
+${others.length > 0 && entries(added.length > 0 ? 'adminAssistants.more' : 'adminAssistants.first', others, page)}
 <p>${text('adminAssistants.own', { a: (name) => html`<a id="own" href="${page.ownHref}">${name}</a>` })}</p>`,
   }
 }
 
 function addedList(added: readonly AssistantView[], page: AssistantsPage): Html {
   const isOn = page.switchOnAction === undefined
-  return html`${rows('adminAssistants.added', added, page)}
+  return html`${entries('adminAssistants.added', added, page)}
 ${
   isOn &&
   html`<p>${text('adminAssistants.address')}</p>
@@ -65,7 +65,7 @@ ${snippet(page.memberAddress)}
 }`
 }
 
-function rows(heading: TextId, assistants: readonly AssistantView[], page: AssistantsPage): Html {
+function entries(heading: TextId, assistants: readonly AssistantView[], page: AssistantsPage): Html {
   return html`<h2>${text(heading)}</h2>
 <ul class="rows compact">
 ${assistants.map((assistant) => row(assistant, page))}</ul>`
@@ -82,12 +82,12 @@ ${avatar(name, logoOf(id))}<span><strong>${application ? html`<a href="${applica
 <span class="muted">${where}</span>
 ${application?.disabled === true && html`<span class="muted">${text('adminAssistants.notNow')}</span>`}</span>
 ${application && state(application, isOn)}
-${isOn && ownCallback === undefined && !application && form(assistant)}
+${isOn && ownCallback === undefined && !application && addForm(assistant)}
 ${
   isOn &&
   ownCallback !== undefined &&
   html`<details${assistant.problem !== undefined && html` open`}><summary>${label}</summary>
-${form(assistant)}</details>`
+${addForm(assistant)}</details>`
 }
 </li>
 `
@@ -100,7 +100,7 @@ function state({ disabled }: AdmittedView, isOn: boolean): Html {
     : html`<span class="tag">${text('adminAssistants.isOff')}</span>`
 }
 
-function form(assistant: AssistantView): Html {
+function addForm(assistant: AssistantView): Html {
   const { id, name, application, ownCallback } = assistant
   const label = application
     ? text('adminAssistants.addCallback')

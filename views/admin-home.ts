@@ -67,7 +67,7 @@ export function adminHomePage(page: AdminHomePage): AreaPage {
     heading: html`<bdi>${siteName}</bdi>`,
     id: 'admin-page',
     scripts: [copyScript],
-    body: html`<p id="summary">${summary(page)}</p>
+    body: html`<p id="summary">${useSummary(page)}</p>
 ${page.state.applications > 0 ? tiles(page) : html`<p><a class="button" href="${page.href}/assistants">${text('adminHome.addFirst')}</a></p>`}
 <div class="cards">
 ${attentionCard(page)}
@@ -78,7 +78,7 @@ ${signInCard(page)}
   }
 }
 
-function summary({ isOn, state, href }: AdminHomePage): Html {
+function useSummary({ isOn, state, href }: AdminHomePage): Html {
   const { applications: apps } = state
   if (apps === 0) return text('adminHome.noApp')
   if (!isOn) return text('adminHome.off', { a: inLink(`${href}/beta`) })
@@ -158,7 +158,7 @@ function attentionCard({ figures, state, href: home }: AdminHomePage): Html {
   const good = html`<p><span class="tag good">${text('adminHome.good')}</span></p>`
   // A tile above shows every rise, so explain that a usual rise needs no attention.
   const note = change === 'usual' && html`<p>${text('adminHome.refusalsUsual', counted)}</p>`
-  return card('attention', html`${rows.length === 0 ? good : list}\n${note}`)
+  return homeCard('attention', html`${rows.length === 0 ? good : list}\n${note}`)
 }
 
 function stepsCard({ state, href: home }: AdminHomePage): Html | undefined {
@@ -173,12 +173,12 @@ function stepsCard({ state, href: home }: AdminHomePage): Html | undefined {
       ? html`<span class="tag good">${text('adminHome.done')}</span> ${words}`
       : html`<span class="tag">${text('adminHome.toDo')}</span> <a href="${home}/${page}">${words}</a>`,
   )
-  return card('steps', plainList(rows))
+  return homeCard('steps', plainList(rows))
 }
 
 function membersCard({ isOn, state, memberAddress }: AdminHomePage): Html | undefined {
   if (!isOn || state.applications === 0) return undefined
-  return card(
+  return homeCard(
     'members',
     html`${snippet(memberAddress)}
 <p><a href="${memberAddress}">${text('adminHome.membersSee')}</a></p>`,
@@ -194,7 +194,7 @@ function signInCard({ state, href, signUpHref, hasSelfSignUp, isOwner }: AdminHo
     text('adminHome.passkey'),
   ])
   const label = text('adminHome.switchSignUp', { on })
-  return card(
+  return homeCard(
     'signIn',
     html`<p>${text('adminHome.ways', { ways, a: isOwner ? inLink(`${href}/identity-providers`) : () => html`` })}</p>
 <p id="sign-up-state">${text('adminHome.signUpState', { on, a: inLink(signUpHref) })}</p>
@@ -202,7 +202,7 @@ ${isOwner && buttonForm(target, 'switch-sign-up', label, 'second')}`,
   )
 }
 
-function card(id: 'attention' | 'steps' | 'members' | 'signIn', body: Html): Html {
+function homeCard(id: 'attention' | 'steps' | 'members' | 'signIn', body: Html): Html {
   return html`<section class="card" aria-labelledby="${id}">
 <h2 id="${id}">${text(`adminHome.${id}`)}</h2>
 ${body}

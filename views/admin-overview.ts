@@ -48,7 +48,7 @@ export function overviewPage(page: OverviewPage): AreaPage {
       href: link(each, days.length),
       current: each === measure,
     })),
-    body: html`<div class="split"><p><strong>${total(values, page)}</strong><br>
+    body: html`<div class="split"><p><strong>${totalText(values, page)}</strong><br>
 <span class="muted">${text(`analytics.measures.${measure}.what`)}</span></p>
 ${tabBar(text('analytics.period'), periodTabs)}</div>
 ${values.some((value) => value > 0) ? chartOf(title, bars, page) : empty(page)}
@@ -64,7 +64,7 @@ ${measure !== 'refusals' && html`<a class="button second" href="${siteHref}/assi
 
 function chartOf(title: HtmlValue, bars: readonly Bar[], page: OverviewPage): Html {
   const values = bars.map(({ value }) => value)
-  const summary = html`${total(values, page)}; ${text('analytics.most', { count: Math.max(...values) })}.`
+  const summary = html`${totalText(values, page)}; ${text('analytics.most', { count: Math.max(...values) })}.`
   const caption = text('analytics.numbers', { title })
   return html`${columnChart(title, summary, bars)}
 <details>
@@ -79,7 +79,7 @@ ${bars.toReversed().map(({ label, value }) => html`<tr><th scope="row">${label}<
 ${page.measure === 'refusals' && html`<h2 id="reasons">${text('analytics.reasons')}</h2>\n${table(text('analytics.reasons'), reasonColumns, page.reasons)}`}`
 }
 
-function total(values: readonly number[], { measure, people }: OverviewPage): Html {
+function totalText(values: readonly number[], { measure, people }: OverviewPage): Html {
   if (measure === 'people') return text('analytics.people', { count: people })
   if (measure === 'connected') return text('analytics.today', { count: values.at(-1) ?? 0 })
   const count = values.reduce((one, other) => one + other, 0)

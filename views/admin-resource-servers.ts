@@ -47,10 +47,10 @@ export interface ResourceServerPage extends SharedView {
 
 /** Shows a resource server: its settings, its secrets, and links to disable or delete it. */
 export function resourceServerPage(page: ResourceServerPage): AreaPage {
-  return sharedPage(page, { id: 'resource-server-page', settings: settings(page) })
+  return sharedPage(page, { id: 'resource-server-page', settings: serverSettings(page) })
 }
 
-function settings({ app, issuer, siteName, ...page }: ResourceServerPage): Html {
+function serverSettings({ app, issuer, siteName, ...page }: ResourceServerPage): Html {
   const claim = (name: string) => text('resourceServers.everyToken', { claim: inCode(name) })
   return html`<h2>${text('applications.settings')}</h2>
 <dl class="facts" id="settings">

@@ -111,13 +111,13 @@ export function webhookPage(page: WebhookPage): AreaPage {
 <p><code>${endpoint.url}</code></p>
 <p>${stateOf(endpoint)}${endpoint.disabledReason !== null && html` (${inEnglish(endpoint.disabledReason)})`}</p>
 <details ${typed !== undefined && html`open`}><summary>${text('adminWebhooks.change')}</summary>
-${form('save', 'word.save', 'second', endpointFields(types, typed ?? endpoint))}</details>
+${actionForm('save', 'word.save', 'second', endpointFields(types, typed ?? endpoint))}</details>
 <h2>${text('adminWebhooks.keys')}</h2>
 <p>${text('adminWebhooks.keysIntro', { a: inLink('https://www.standardwebhooks.com/') })}</p>
 <details><summary>${text('adminWebhooks.showSecret')}</summary><p><code id="secret">${endpoint.secret}</code></p></details>
 <p>${text('adminWebhooks.publicKey', { key: html`<code id="public-key">${endpoint.publicKey}</code>` })}</p>
 ${endpoint.previousUntil !== null && endpoint.previousUntil > nowMs && html`<p class="notice" id="rotating">${text('adminWebhooks.rotating', { time: timeOf(endpoint.previousUntil) })}</p>`}
-${form('rotate', 'adminWebhooks.rotate', 'second')}
+${actionForm('rotate', 'adminWebhooks.rotate', 'second')}
 ${isOn ? sending(endpoint.types) : enabling()}
 <h2>${text('adminWebhooks.deliveries')}</h2>
 ${table(
@@ -139,24 +139,24 @@ ${table(
       cell: ({ durationMs }) => html`<bdi>${durationMs} ms</bdi>`,
       isNumber: true,
     },
-    { heading: text('adminWebhooks.content'), cell: contentOf },
+    { heading: text('adminWebhooks.content'), cell: deliveryContent },
   ],
   deliveries,
   { none: html`<p id="no-deliveries">${text('adminWebhooks.nothingSent')}</p>` },
 )}
 <h2>${text('secrets.stop')}</h2>
-${isOn && form('disable', 'applications.disable', 'second')}
-${askFirst(text('adminWebhooks.delete'), html`<p>${text('adminWebhooks.removal')}</p>${form('delete', 'applications.delete', 'danger')}`)}`,
+${isOn && actionForm('disable', 'applications.disable', 'second')}
+${askFirst(text('adminWebhooks.delete'), html`<p>${text('adminWebhooks.removal')}</p>${actionForm('delete', 'applications.delete', 'danger')}`)}`,
   }
 }
 
-function form(act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html): Html {
+function actionForm(act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html): Html {
   return postForm({ hidden: { act } }, html`${fields}${submitButton(act, text(label), { kind })}`)
 }
 
 function sending(types: readonly string[]): Html {
   return html`<h2>${text('adminWebhooks.testing')}</h2>
-${form(
+${actionForm(
   'test',
   'adminWebhooks.test',
   undefined,
@@ -164,18 +164,18 @@ ${form(
 <select id="type" name="type">${types.map((type) => html`<option>${type}</option>`)}</select>`,
 )}
 <details><summary>${text('adminWebhooks.replay')}</summary>
-${form('replay', 'adminWebhooks.replay', 'second', inputField({ id: 'since', label: text('adminWebhooks.since'), hint: text('adminWebhooks.sinceHint'), attributes: html` type="text" maxlength="30" autocomplete="off" required` }))}
-${form('replay-one', 'adminWebhooks.replayOne', 'second', inputField({ id: 'eventId', label: text('adminWebhooks.eventId'), hint: text('adminWebhooks.eventIdHint'), attributes: html` type="text" maxlength="60" autocomplete="off" required` }))}</details>`
+${actionForm('replay', 'adminWebhooks.replay', 'second', inputField({ id: 'since', label: text('adminWebhooks.since'), hint: text('adminWebhooks.sinceHint'), attributes: html` type="text" maxlength="30" autocomplete="off" required` }))}
+${actionForm('replay-one', 'adminWebhooks.replayOne', 'second', inputField({ id: 'eventId', label: text('adminWebhooks.eventId'), hint: text('adminWebhooks.eventIdHint'), attributes: html` type="text" maxlength="60" autocomplete="off" required` }))}</details>`
 }
 
 function enabling(): Html {
   return html`<h2>${text('secrets.enable')}</h2>
 <p>${text('adminWebhooks.missed')}</p>
-${form('resume', 'adminWebhooks.resume')}
-${form('skip', 'adminWebhooks.skip', 'second')}`
+${actionForm('resume', 'adminWebhooks.resume')}
+${actionForm('skip', 'adminWebhooks.skip', 'second')}`
 }
 
-function contentOf({ eventId, request, response }: DeliveryView): Html {
+function deliveryContent({ eventId, request, response }: DeliveryView): Html {
   return html`<details><summary>${text('adminWebhooks.show')}</summary>
 <p>${text('adminWebhooks.eventId')} <code>${eventId}</code></p>
 <p>${text('adminWebhooks.request')}</p><pre>${request ? inCode(request) : text('adminWebhooks.notStored')}</pre>

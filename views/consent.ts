@@ -42,7 +42,7 @@ ${added && html`<p class="notice" id="asks-more">${text('consent.asksMore', { ap
 ${siteWords(page.words)}
 ${allowed('see', canSee, LINES_MAX - changes, added)}
 ${allowed('change', canChange, changes, added)}
-${facts(page)}
+${consentFacts(page)}
 ${postForm(page, answers)}
 ${refusalForm(page)}
 <p class="small">${text('consent.removable')}</p>`,
@@ -64,7 +64,7 @@ function warning({ kind, name, host, describedAt }: ClientView): Html | undefine
   )
 }
 
-function facts({ person, site, signOutHref }: ConsentPage): Html {
+function consentFacts({ person, site, signOutHref }: ConsentPage): Html {
   return html`<dl class="facts">
 ${
   site &&

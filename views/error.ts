@@ -46,7 +46,7 @@ export function errorPage(page: ErrorPage): Page {
   return {
     title,
     id: 'error-page',
-    body: html`<p id="error-message">${messageOf(page)}</p>
+    body: html`<p id="error-message">${errorMessage(page)}</p>
 <h2>${text('error.whatToDo')}</h2>
 <p>${adviceOf(page)}</p>
 ${actionsOf(page)}
@@ -54,7 +54,7 @@ ${details(page)}`,
   }
 }
 
-function messageOf({ code, description, isOwn, sentAddress }: ErrorPage): HtmlValue {
+function errorMessage({ code, description, isOwn, sentAddress }: ErrorPage): HtmlValue {
   const known = textIfAny(
     `error.happened.${sentAddress === undefined ? code : 'invalid_redirect_uri'}`,
   )

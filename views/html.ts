@@ -45,13 +45,13 @@ export type HtmlValue = Html | string | number | false | null | undefined | read
  */
 export function html(template: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Markup((reader, encode) =>
-    String.raw({ raw: template }, ...values.map((value) => render(value, reader, encode))),
+    String.raw({ raw: template }, ...values.map((value) => renderValue(value, reader, encode))),
   )
 }
 
 /** Wraps a value that depends on the reader. The value is escaped like any other. */
 export function localized(valueFor: (reader: Reader) => HtmlValue): Html {
-  return new Markup((reader, encode) => render(valueFor(reader), reader, encode))
+  return new Markup((reader, encode) => renderValue(valueFor(reader), reader, encode))
 }
 
 /** Renders markup whose forms use the path of a page and the CSRF token of a session. */
@@ -61,7 +61,7 @@ export function withForms(markup: Html, form: FormContext): Html {
 
 /** Removes the tags of markup, for a title or an attribute. Leaves escaped text unchanged. */
 export function withoutTags(markup: HtmlValue): Html {
-  return new Markup((reader, encode) => render(markup, reader, encode).replace(/<[^>]*>/g, ''))
+  return new Markup((reader, encode) => renderValue(markup, reader, encode).replace(/<[^>]*>/g, ''))
 }
 
 /** Unless an element has `autofocus`, focuses the first invalid field, so the browser scrolls to it. */
@@ -83,13 +83,13 @@ export function trusted(markup: string): Html {
 
 /** Renders text without escaping it, for example for plain-text mail and mail headers. */
 export function plain(text: HtmlValue, reader: Reader): string {
-  return render(text, reader, (each) => each)
+  return renderValue(text, reader, (each) => each)
 }
 
-function render(value: HtmlValue, reader: Reader, encode: Encode): string {
+function renderValue(value: HtmlValue, reader: Reader, encode: Encode): string {
   if (value instanceof Markup) return value.for(reader, encode)
   if (value === undefined || value === null || value === false) return ''
-  if (typeof value === 'object') return value.map((each) => render(each, reader, encode)).join('')
+  if (typeof value === 'object') return value.map((each) => renderValue(each, reader, encode)).join('')
   return encode(String(value))
 }
 

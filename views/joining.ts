@@ -3,7 +3,7 @@ import { buttonForm, inputField, postForm, problemAlert, submitButton } from './
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { roleList } from './person-view.ts'
-import { codeField, type LinkForm } from './recover.ts'
+import { linkCodeField, type LinkForm } from './recover.ts'
 import { showPasswordScript } from './script.ts'
 import { text } from './text.ts'
 
@@ -30,7 +30,7 @@ export function newAccountPage(page: NewAccountPage): Page {
   const { problems = {}, email } = page
   const isWrong = Object.values(problems).some(Boolean)
   const fields = html`${usernameField(email)}
-${page.needsCode && codeField(problems.code)}
+${page.needsCode && linkCodeField(problems.code)}
 ${inputField({
   id: 'name',
   label: text('join.name'),

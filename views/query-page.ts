@@ -50,8 +50,8 @@ export function queryPage(page: QueryPage): AreaPage {
     })}</p>
 ${tool && toolPlace(tool, page)}
 <div id="plain">
-${form(page)}
-${answerOf(page)}
+${queryForm(page)}
+${answerSection(page)}
 </div>`,
   }
 }
@@ -61,7 +61,7 @@ function toolPlace({ address, scripts, stylesheet }: QueryTool, { owner }: Query
 <div id="graphiql" hidden data-address="${address}" data-owner="${owner}" data-token="${ownToken}" data-stylesheet="${stylesheet}" data-scripts="${scripts.join(' ')}"></div>`
 }
 
-function form(page: QueryPage): Html {
+function queryForm(page: QueryPage): Html {
   const { query, problem } = page
   const rows = Math.min(24, Math.max(8, query.split('\n').length + 1))
   const fields = html`${problemAlert('query-problem', problem)}
@@ -73,7 +73,7 @@ ${submitButton('run', text('query.run'))}`
   return postForm({ hidden: page.hidden }, fields)
 }
 
-function answerOf({ answer }: QueryPage): Html | undefined {
+function answerSection({ answer }: QueryPage): Html | undefined {
   if (answer === undefined) return undefined
   return html`<h2 id="answer-title">${text('query.answer')}</h2>
 <pre id="answer" tabindex="0" role="region" aria-labelledby="answer-title"><code>${answer}</code></pre>`

@@ -95,7 +95,7 @@ export function newPasswordPage(page: NewPasswordPage): Page {
   const { problems = {} } = page
   const isWrong = Object.values(problems).some(Boolean)
   const fields = html`${usernameField(page.email)}
-${page.needsCode && codeField(problems.code)}
+${page.needsCode && linkCodeField(problems.code)}
 ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
 ${submitButton('save', text('newPassword.save'))}`
@@ -111,7 +111,7 @@ ${postForm(page, fields)}`,
 }
 
 /** Asks for the code that the requesting browser shows. */
-export function codeField(problem: HtmlValue): Html {
+export function linkCodeField(problem: HtmlValue): Html {
   return inputField({
     id: 'code',
     label: text('form.code'),
@@ -130,6 +130,6 @@ export function factorResetPage(page: LinkForm & { readonly problem: HtmlValue }
     id: 'factor-reset-page',
     body: html`<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
 <p>${text('factorReset.text')}</p>
-${postForm(page, [page.needsCode && codeField(page.problem), button])}`,
+${postForm(page, [page.needsCode && linkCodeField(page.problem), button])}`,
   }
 }

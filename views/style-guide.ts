@@ -65,7 +65,7 @@ ${forms()}
 
 function colors(contrastOf: ContrastOf): Html {
   const ratio = (scheme: Scheme, one: string, other: string) => {
-    const contrast = contrastOf(colorOf(scheme, one), colorOf(scheme, other))
+    const contrast = contrastOf(tokenColor(scheme, one), tokenColor(scheme, other))
     return html`<td class="number">${contrast.toFixed(1)}</td>`
   }
   return html`<h2>Colors</h2>
@@ -82,7 +82,7 @@ ${one} on ${other}</td>${ratio('light', one, other)}${ratio('dark', one, other)}
 }
 
 /** Returns the color of a token in a scheme, with six digits. */
-export function colorOf(scheme: Scheme, name: string): string {
+export function tokenColor(scheme: Scheme, name: string): string {
   const color = tokens[scheme][name] ?? ''
   return color.length === 4 ? color.replace(/[^#]/g, '$&$&') : color
 }

@@ -50,7 +50,7 @@ export type TextValues = Readonly<Record<string, TextValue>>
  */
 export function text(id: TextId, values: TextValues = {}): Html {
   const all = { ...marks, ...values } as never
-  return localized(({ language }) => messageOf(id, language).format(all) as HtmlValue)
+  return localized(({ language }) => loadMessage(id, language).format(all) as HtmlValue)
 }
 
 /** Returns a text whose id is computed; undefined if the catalogue has none. */
@@ -171,7 +171,7 @@ const messages = new Map<string, IntlMessageFormat>()
 const dateFormats = new Map<string, Intl.DateTimeFormat>()
 
 /** Returns a parsed message. Parses each message on first use, because most processes show only a few. */
-function messageOf(id: TextId, language: string): IntlMessageFormat {
+function loadMessage(id: TextId, language: string): IntlMessageFormat {
   return cached(messages, `${language} ${id}`, () => {
     const { IntlMessageFormat: Message } =
       require('intl-messageformat') as typeof import('intl-messageformat')

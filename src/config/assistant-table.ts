@@ -26,7 +26,7 @@ function placeholdersIn(value: unknown): string[] {
   return [...new Set([...names].map(([, name = '']) => name))]
 }
 
-const list = <Each extends z.ZodType>(each: Each, max: number) => z.array(each).min(1).max(max)
+const listOf = <Each extends z.ZodType>(each: Each, max: number) => z.array(each).min(1).max(max)
 
 /** The id of a message, without the prefix `assistant.`, or literal text. */
 const sentence = z.string().min(1).max(600)
@@ -46,19 +46,19 @@ const wayOf = <Kind extends string, Shape extends z.ZodRawShape>(kind: Kind, sha
   z.strictObject({ title, afterwards: sentence.optional(), kind: z.literal(kind), ...shape })
 
 const steps = wayOf('steps', {
-  steps: list(z.strictObject({ text: sentence, value: z.string().max(200).optional() }), 12),
+  steps: listOf(z.strictObject({ text: sentence, value: z.string().max(200).optional() }), 12),
 })
 /** Shell commands, as lists of words, so each word can be quoted. */
-const command = wayOf('command', { lines: list(list(word, 30), 5) })
+const command = wayOf('command', { lines: listOf(listOf(word, 30), 5) })
 /** Lines to enter in the assistant itself, not in a shell. */
-const session = wayOf('session', { lines: list(word, 5) })
+const session = wayOf('session', { lines: listOf(word, 5) })
 const file = z.string().min(1).max(100)
 const json = wayOf('json', { file, content })
 const table = z.strictObject({
-  name: list(z.string().min(1), 5),
+  name: listOf(z.string().min(1), 5),
   values: z.record(z.string().regex(/^[a-z_]+$/), z.union([z.string(), z.array(z.string())])),
 })
-const toml = wayOf('toml', { file, tables: list(table, 5) })
+const toml = wayOf('toml', { file, tables: listOf(table, 5) })
 /** A link that opens the assistant. The encoded content is appended to `address`. */
 const link = wayOf('link', {
   address: z.string().regex(/^[a-z][a-z0-9+.-]*:(?!\/*$)\S+$/),
@@ -89,7 +89,7 @@ const assistant = z
     runs: z.enum(['cloud', 'computer']),
     where: title,
     documentation: z.strictObject({ url: page, read: z.iso.date() }),
-    callbacks: list(
+    callbacks: listOf(
       z.strictObject({
         uri: z.string().max(500).refine(URL.canParse, 'must be a URL'),
         source: page,
@@ -102,9 +102,9 @@ const assistant = z
     /** How operators find the callbacks to enter, if the assistant has a separate callback for each connection. */
     ownCallback: ownCallback.optional(),
     /** Prefixes of callbacks that connect several people with one `client_id`. Consent for them is never remembered. */
-    connections: list(page, 5).default([]),
-    member: list(way, 5),
-    operator: list(way, 5),
+    connections: listOf(page, 5).default([]),
+    member: listOf(way, 5),
+    operator: listOf(way, 5),
   })
   .superRefine((row, context) => {
     for (const audience of ['member', 'operator'] as const) {

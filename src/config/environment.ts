@@ -70,7 +70,7 @@ const providerSecrets = z
   )
 
 /** Creates the schema of a variable that names a file. Its output is the content of the file. */
-const fileOf = (name: string) =>
+const fileContent = (name: string) =>
   z.string().transform((file, context) => {
     try {
       return readFileSync(file, 'utf8').trim()
@@ -143,7 +143,7 @@ export const environmentVariables = z.object({
     .describe(
       'Root secret that authenticates cookies and tokens and encrypts keys, 32 characters or more. If you list several, separated by spaces, the first one signs and encrypts, and all of them verify and decrypt.',
     ),
-  SECRET_FILE: fileOf('SECRET_FILE')
+  SECRET_FILE: fileContent('SECRET_FILE')
     .pipe(secrets)
     .optional()
     .describe('File that contains the root secrets, one per line. Use it instead of SECRET.'),
@@ -166,7 +166,7 @@ export const environmentVariables = z.object({
   FILES_S3_REGION: z.string().default('us-east-1').describe('Region for signing requests.'),
   FILES_S3_ACCESS_KEY_ID: z.string().optional().describe('Access key id for the files.'),
   FILES_S3_SECRET_ACCESS_KEY: z.string().optional().describe('Secret access key for the files.'),
-  FILES_S3_SECRET_ACCESS_KEY_FILE: fileOf('FILES_S3_SECRET_ACCESS_KEY_FILE')
+  FILES_S3_SECRET_ACCESS_KEY_FILE: fileContent('FILES_S3_SECRET_ACCESS_KEY_FILE')
     .optional()
     .describe(
       'File that contains the secret access key. Use it instead of FILES_S3_SECRET_ACCESS_KEY.',

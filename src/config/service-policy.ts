@@ -135,7 +135,7 @@ const SEGMENTS = /^[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/
 /** An absolute URI (RFC 3986 §4.3). */
 const ABSOLUTE_URI = /^[a-z][a-z0-9+.-]*:[!-"$-~]+$/
 
-const operatorScope = (access: ScopeAccess) =>
+const operatorScopeName = (access: ScopeAccess) =>
   z.string().refine((name) => {
     const scope = findScope(name)
     return scope?.audience === 'operator' && scope.access === access
@@ -146,8 +146,8 @@ const upstream = z
     /** The path below /admin/api/. */
     path: z.string().max(200).regex(SEGMENTS, 'must be a path like coupons or shop/coupons'),
     /** The scopes required for reading (GET, HEAD) and for other methods. Methods without a scope are disabled. */
-    readScope: operatorScope('read').optional(),
-    writeScope: operatorScope('write').optional(),
+    readScope: operatorScopeName('read').optional(),
+    writeScope: operatorScopeName('write').optional(),
     /** The URL that replaces {base_url}/admin/api/{path}. */
     address: z
       .string()

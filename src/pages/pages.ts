@@ -23,7 +23,7 @@ import { adminRoutes } from './admin/admin-routes.ts'
 import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
 import { makeListPages } from './relying-party/list-pages.ts'
-import { makeSessions } from './relying-party/page-session.ts'
+import { makePageSessions } from './relying-party/page-session.ts'
 import { makePendingSignIns, ownClient } from './relying-party/sign-in.ts'
 import { makeSignedInPages, type SignedInPagesPorts } from './relying-party/signed-in-pages.ts'
 import { joiningRoutes } from './signed-out/joining-routes.ts'
@@ -45,7 +45,7 @@ export function makePages(
   const sessionSeconds = service.lifetimes.pageSessionSeconds
   const { formKey } = seals
   const settings = { baseUrl, people, browserSessions, formKey, sessionSeconds }
-  const sessions = makeSessions(platform.state, settings)
+  const sessions = makePageSessions(platform.state, settings)
   const { freshSeconds, passwordCharactersMin } = service.signIn
   const visitors = makeVisitorForms(settings)
   const pending = makePendingSignIns({ seals, visitors, now: platform.now })

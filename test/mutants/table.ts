@@ -100,7 +100,7 @@ if (generation < family.generation«→ - 1») {
 «replacedAt !== undefined && nowMs - replacedAt→nowMs - (replacedAt ?? nowMs)» <=
 <= lifetimes.refreshRetrySeconds * «1000→10_000»
 «nowMs - replacedAt <= lifetimes.refreshRetrySeconds * 1000→true»
-return endOf(token, lifetimes) «<=→<» nowMs
+return expiryOf(token, lifetimes) «<=→<» nowMs
 Math.min(«idleEnd→Infinity», startedAt +
 Math.min(idleEnd, «startedAt + refreshTokenAbsoluteSeconds * 1000→Infinity»)
 «nowMs - step <= refreshRetrySeconds * 1000→true»)
@@ -163,11 +163,11 @@ if (authorization.length > «1→9»)
 needed.«every→some»(isHeld)
 sufficient?.some(«isHeld→() => true»)
 /^(bearer|dpop«) +→|token)? *»([^ ]+)$/i
-return «{ kind: 'unavailable', cause }→invalid(String(cause))»
+return «{ kind: 'unavailable', cause }→reject(String(cause))»
 
 # resource/resource-server/binding.ts: dpop
-return «scheme === 'Bearer' ? {} : refused('an unbound token was sent with the DPoP scheme')→{}»
-) return «refused('the token is bound to a key: send it with a DPoP proof')→{}»
+return «scheme === 'Bearer' ? {} : faulty('an unbound token was sent with the DPoP scheme')→{}»
+) return «faulty('the token is bound to a key: send it with a DPoP proof')→{}»
 «if (proof.thumbprint === jkt) →»return { nextNonce }
 
 # oauth/clients/registration.ts: registration hostile/registration
@@ -220,8 +220,8 @@ authorization_response_iss_parameter_supported: «true→false», # a foreign is
 # pages/relying-party/signed-in-pages.ts: hostile/page
 «if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)→»
 «checkFormToken(ctx, session.csrf)→»
-returnTo«.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : returnTo→»
-if (!session) return «seeOther(ctx, await startSignIn(ctx, ports, ctx.url→send(ctx, await show(ctx as PageContext, { person: { id: 'per_olivia' } } as unknown as PageSession»))
+returnTo«.length > RETURN_TO_CHARACTERS_MAX ? areaPath(ctx.path) : returnTo→»
+if (!session) return «seeOther(ctx, await startSignIn(ctx, ports, ctx.url→sendAnswer(ctx, await show(ctx as PageContext, { person: { id: 'per_olivia' } } as unknown as PageSession»))
 
 # oauth/authorization/browser-session.ts: sessions
 if («given.authenticatedAt <= (person.signedOutAt ?? 0)→false») return
@@ -263,7 +263,7 @@ const isLater = «browser.authenticatedAt > Number(record['authenticatedAt'])→
 if («!isSame(given, token)→given.length !== token.length») throw foreignForm()
 
 # platform/store/cursor.ts: cursors hostile/api
-const genuine = «secrets.some((key) => timingSafeEqual(mac, macOf(content, scope, key)))→mac.length === MAC_BYTES»
+const genuine = «secrets.some((key) => timingSafeEqual(mac, cursorMac(content, scope, key)))→mac.length === MAC_BYTES»
 update(«JSON.stringify(scope)→''»)
 update(«JSON.stringify(scope→scope.join(''»))
 «if (sealed.length > SEALED_LENGTH_MAX) return undefined→» # it only bounds work

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { pino } from 'pino'
 
 import { readProcess } from '../../src/platform/monitoring/readings.ts'
-import { openMetrics, render } from '../../src/platform/monitoring/registry.ts'
+import { openMetrics, renderSnapshots } from '../../src/platform/monitoring/registry.ts'
 import {
   CLAIM_MS,
   type MessageHandler,
@@ -97,7 +97,7 @@ withEveryDatabase('the outbox', (open, newPlace) => {
     }
     const metrics = openMetrics()
     using _ = readProcess(metrics, sources, sources)
-    const { sum } = parseScrape(await render([await metrics.snapshot()]))
+    const { sum } = parseScrape(await renderSnapshots([await metrics.snapshot()]))
     const [messages, age] = ['gatehouse_outbox_messages_waiting', 'gatehouse_outbox_oldest_seconds']
     const of = (kind: string) => [sum(messages, { kind }), sum(age, { kind })]
     expect([...of('webhook'), ...of('mail')]).to.deep.equal([1, 60, 0, 0])

@@ -22,7 +22,7 @@ function renderPasswordHashes(): string {
 function renderKind(name: (typeof kindNames)[number]): string {
   const { schema, key = ['id'], deletable } = kindOf(name)
   const fields = Object.entries((schema as z.ZodObject).shape).map(([field, type]) => {
-    const { isRequired, words } = describe(type as z.ZodType)
+    const { isRequired, words } = describeField(type as z.ZodType)
     return [code(field), isRequired ? 'required' : '', words]
   })
   return page(
@@ -32,10 +32,10 @@ function renderKind(name: (typeof kindNames)[number]): string {
   )
 }
 
-function describe(type: z.ZodType): { isRequired: boolean; words: string } {
+function describeField(type: z.ZodType): { isRequired: boolean; words: string } {
   const { def } = type as z.ZodAny as unknown as { def: Definition }
   if (def.innerType === undefined) return { isRequired: true, words: wordsOfType(type, def) }
-  const inner = describe(def.innerType)
+  const inner = describeField(def.innerType)
   // A default makes the field optional; `nullable` alone does not.
   return def.type === 'default'
     ? { isRequired: false, words: inner.words.replace(' or null', '') }
@@ -65,11 +65,11 @@ function wordsOfType(type: z.ZodType, def: Definition): string {
   if (def.type === 'enum') return code(...Object.values(def.entries ?? {}))
   if (def.type === 'array' && def.element) {
     const most = checks.find(({ check }) => check === 'max_length')?.maximum
-    return `list of ${describe(def.element).words}, ${most} at most`
+    return `list of ${describeField(def.element).words}, ${most} at most`
   }
   if (def.type === 'object') {
     const shape = Object.entries((type as z.ZodObject).shape).map(([field, inner]) => {
-      const { isRequired, words } = describe(inner as z.ZodType)
+      const { isRequired, words } = describeField(inner as z.ZodType)
       return `${code(field)} (${isRequired ? '' : 'optional, '}${words})`
     })
     return `objects with ${shape.join(', ')}`

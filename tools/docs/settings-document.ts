@@ -42,7 +42,7 @@ function renderVariables(): string {
 /** Returns the path of each field of config/service.json, in the notation of test/data/settings.txt. */
 export function settingPaths(): string[] {
   return Object.entries(sections).flatMap(([name, section]) => {
-    const fields = fieldsOf(section)
+    const fields = sectionFields(section)
     return fields === undefined ? [name] : Object.keys(fields).map((field) => `${name}.${field}`)
   })
 }
@@ -64,21 +64,21 @@ function renderSection({ title, rows }: Table): string {
   const cells = rows.map(([name = '', meaning = '']) => {
     const fields = names.map((section) => findField(section, name))
     const [{ field = {} } = {}] = fields
-    const values = fields.map(({ value }) => (value === undefined ? '' : codeOf(value)))
-    return [code(name), [...new Set(values)].join(', '), rangeOf(field), meaning]
+    const values = fields.map(({ value }) => (value === undefined ? '' : valueCode(value)))
+    return [code(name), [...new Set(values)].join(', '), valueRange(field), meaning]
   })
   return `### ${title}\n\n${renderTable(['field', 'value', 'allowed', 'meaning'], cells)}`
 }
 
 function findField(section: string, name: string): { field?: Field | undefined; value?: unknown } {
   if (section === 'Top level') return { field: sections[name], value: configured[name] }
-  const field = fieldsOf(sections[section] ?? {})?.[name]
+  const field = sectionFields(sections[section] ?? {})?.[name]
   const values = configured[section]
   const value = Array.isArray(values) ? undefined : Object(values)[name]
   return { field, value: value ?? field?.default }
 }
 
-function fieldsOf(section: Field): Readonly<Record<string, Field>> | undefined {
+function sectionFields(section: Field): Readonly<Record<string, Field>> | undefined {
   return section.properties ?? section.items?.properties
 }
 
@@ -86,16 +86,16 @@ function sectionsOf(title: string): string[] {
   return title.split(', ')
 }
 
-function rangeOf({ type, minimum, maximum, enum: values, items, const: only }: Field): string {
-  if (only !== undefined) return codeOf(only)
+function valueRange({ type, minimum, maximum, enum: values, items, const: only }: Field): string {
+  if (only !== undefined) return valueCode(only)
   if (values) return code(...values)
-  if (items) return `list of ${rangeOf(items) || 'texts'}`
+  if (items) return `list of ${valueRange(items) || 'texts'}`
   if (type === 'boolean') return 'true, false'
   if (minimum === undefined || maximum === undefined) return type === 'string' ? 'text' : ''
   return maximum === Number.MAX_SAFE_INTEGER ? `${minimum} or more` : `${minimum} to ${maximum}`
 }
 
-function codeOf(value: unknown): string {
+function valueCode(value: unknown): string {
   return code(typeof value === 'string' ? value : JSON.stringify(value))
 }
 

@@ -73,7 +73,7 @@ function leavesFor(redirectUri: string, target: URL): boolean {
 
 function fillIn(page: string, url: URL, answers: Answers): [URL, RequestInit] {
   if (page.includes('id="error-page"'))
-    throw new Error(`the service shows an error page: ${textOf(page)}`)
+    throw new Error(`the service shows an error page: ${errorText(page)}`)
   if (page.includes('id="login-problem"')) throw new Error('the account or its password is wrong')
   const refusing = answers.refuse === true && page.includes('id="consent-page"')
   const form = formsOf(page).find(({ id }) => (id === 'refusal') === refusing)
@@ -104,7 +104,7 @@ export function formsOf(
   )
 }
 
-function textOf(page: string): string {
+function errorText(page: string): string {
   const said = (id: string) => plainText(new RegExp(`id="${id}">([^<]*)<`).exec(page)?.[1] ?? '')
   return `${said('error-code')}: ${said('error-description')}`
 }

@@ -82,9 +82,9 @@ const queries = [
 ] as const
 
 if (values.help) process.stdout.write(help)
-else await run()
+else await runCommand()
 
-async function run(): Promise<void> {
+async function runCommand(): Promise<void> {
   try {
     const role = readRole(values.as)
     const party = await openRelyingParty({
@@ -97,7 +97,7 @@ async function run(): Promise<void> {
       ? await signInWithBrowser(party)
       : await signInWithoutBrowser(
           party,
-          await accountOf(party.baseUrl, values.account ?? role.account),
+          await chooseAccount(party.baseUrl, values.account ?? role.account),
         )
     process.stdout.write(
       values.json ? `${JSON.stringify(tokens, null, 2)}\n` : describeTokens(tokens),
@@ -109,7 +109,7 @@ async function run(): Promise<void> {
 }
 
 /** Returns the login with `--password`, or with the public password of the demo. @throws Error if there is neither */
-async function accountOf(
+async function chooseAccount(
   baseUrl: string,
   login: string,
 ): Promise<{ login: string; password: string }> {

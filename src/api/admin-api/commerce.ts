@@ -33,7 +33,7 @@ import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import {
   batched,
   changes,
-  found,
+  byId,
   foundBy,
   itemResolvers,
   listed,
@@ -55,7 +55,7 @@ type ProductFileArguments = Pick<ProductFile, 'productId'> & { readonly fileId?:
 
 /** Resolvers for files, including those of products (scopes `storage:write` and `digital_products:write`). */
 export const fileResolvers = {
-  Query: { files: listed('files', listFiles), file: found(findFile) },
+  Query: { files: listed('files', listFiles), file: byId(findFile) },
   Mutation: {
     requestUpload: async (_source, { purpose }: { purpose: FilePurpose }, context) => {
       const { clientId, grantId } = context.caller

@@ -19,7 +19,7 @@ import {
   batched,
   creates,
   deletes,
-  found,
+  byId,
   itemResolvers,
   payloadWith,
   updates,
@@ -36,7 +36,7 @@ const lecturePayload = payloadWith('lecture', findLecture)
 
 /** Resolvers for sections and lectures (scopes `curriculum:read` and `curriculum:write`). */
 export const curriculumResolvers = {
-  Query: { lecture: found(findLecture) },
+  Query: { lecture: byId(findLecture) },
   Mutation: {
     createSection: creates(createSection, sectionPayload),
     updateSection: updates(updateSection, sectionPayload),

@@ -6,7 +6,7 @@ import type { ServicePolicy } from '../../config/config.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
-import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
+import { reject, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import { makeUploadLinks, type UploadLinkPorts } from '../../school/files/upload-links.ts'
 import { makeInvitations } from '../../school/members/invitations.ts'
 import type { School } from '../../school/school.ts'
@@ -70,5 +70,5 @@ export function adminEndpoint(
 /** Returns the verdict, or a refusal for a token without a site. Operator scopes are issued only for a site. */
 function requireSite(verdict: Verdict): Verdict {
   if (verdict.kind !== 'granted' || verdict.token.siteId !== undefined) return verdict
-  return invalid('the token has no site')
+  return reject('the token has no site')
 }

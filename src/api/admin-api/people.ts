@@ -24,7 +24,7 @@ import {
   setMemberRoles,
 } from '../../school/members/site-roles.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { batched, deletes, found, listed, updates } from './resolver-factories.ts'
+import { batched, deletes, byId, listed, updates } from './resolver-factories.ts'
 
 export const rolesOf = batched('roles', listHeldRoles, [])
 
@@ -79,7 +79,7 @@ function inviting(
 
 /** Creates a resolver that finds a person by id. The person must have `role` or, by default, any role at the site. */
 export function personWith(role?: SiteRole) {
-  return found((kysely, siteId, id) => findMember(kysely, siteId, { id, ...(role && { role }) }))
+  return byId((kysely, siteId, id) => findMember(kysely, siteId, { id, ...(role && { role }) }))
 }
 
 function rolesAfter(id: string, context: AdminContext) {

@@ -11,7 +11,7 @@ import {
   changes,
   creates,
   deletes,
-  found,
+  byId,
   listed,
   payloadWith,
   updates,
@@ -21,7 +21,7 @@ const payload = payloadWith('post', mustFindPost)
 
 /** Resolvers for the site's announcements (scopes `posts:read` and `posts:write`). */
 export const postResolvers = {
-  Query: { posts: listed('posts', listPosts), post: found(findPost) },
+  Query: { posts: listed('posts', listPosts), post: byId(findPost) },
   Mutation: {
     createPost: creates(createPost, payload),
     updatePost: updates(updatePost, payload),

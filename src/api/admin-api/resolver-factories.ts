@@ -22,7 +22,7 @@ type Find<Key = string> = (
 ) => Promise<object | null | undefined>
 
 /** Creates a resolver that finds a row of the site by id. */
-export function found(find: Find): AdminResolver<unknown, { readonly id: string }> {
+export function byId(find: Find): AdminResolver<unknown, { readonly id: string }> {
   return async (_source, { id }, { caller, parts }) =>
     await find(parts.database.kysely, caller.siteId, id)
 }

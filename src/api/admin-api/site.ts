@@ -18,12 +18,12 @@ import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 /** Resolvers for settings of the site (scopes `school:read` and `school:write`). */
 export const siteResolvers = {
   Query: {
-    site: async (_source, _args, context) => await siteOf(context),
+    site: async (_source, _args, context) => await readOwnSite(context),
   } satisfies Record<string, AdminResolver<undefined>>,
   Mutation: {
     updateSite: async (_source, { input }: { input: SiteChanges }, context) => {
       await updateSiteRecord(context.parts.database, actorOf(context), input)
-      return { id: context.caller.siteId, site: async () => await siteOf(context) }
+      return { id: context.caller.siteId, site: async () => await readOwnSite(context) }
     },
     setSelfSignUp: switchTo(SELF_SIGN_UP),
     setFactorReset: switchTo(FACTOR_RESET),
@@ -40,11 +40,11 @@ export const siteResolvers = {
 function switchTo(feature: SiteFeature): AdminResolver<undefined, { isEnabled: boolean }> {
   return async (_source, { isEnabled: on }, context) => {
     await switchSiteFeature(context.parts.database, actorOf(context), { feature, on })
-    return { id: context.caller.siteId, site: async () => await siteOf(context) }
+    return { id: context.caller.siteId, site: async () => await readOwnSite(context) }
   }
 }
 
-async function siteOf({ caller, parts }: AdminContext) {
+async function readOwnSite({ caller, parts }: AdminContext) {
   return await readSiteRecord(parts.database, caller.siteId)
 }
 

@@ -13,18 +13,18 @@ const views = join(import.meta.dirname, '../../../views')
 export function authMd(facts: ServiceFacts): string {
   const { baseUrl, service, scopeUses, integrations } = facts
   const { name, lifetimes, loopbackHosts, metadataDocuments } = service
-  return fillTemplate(read('auth.md'), {
+  return fillTemplate(readView('auth.md'), {
     ...guideValues(facts),
     base_url_encoded: encodeURIComponent(baseUrl),
     example_registration: inShell(exampleRegistration(name)),
     localhost: loopbackHosts.includes('localhost'),
-    other_names: listed(
+    other_names: listWords(
       integrations.flatMap(({ other_names }) => other_names),
       'conjunction',
     ),
     connect: pages.connectHome,
     metadata_document_hosts:
-      !metadataDocuments.openRegistration && listed(metadataDocuments.sources, 'conjunction'),
+      !metadataDocuments.openRegistration && listWords(metadataDocuments.sources, 'conjunction'),
     id_token_lives: inWords(lifetimes.idTokenSeconds),
     refresh_token_lives: inWords(lifetimes.refreshTokenSeconds),
     refresh_token_lives_in_all: inWords(lifetimes.refreshTokenAbsoluteSeconds),
@@ -34,7 +34,7 @@ export function authMd(facts: ServiceFacts): string {
     key_clients: service.furtherPlans.privateKeyJwt,
     sign_out_notices: service.furtherPlans.backChannelLogout,
     further_plans: Object.values(service.furtherPlans).includes(true),
-    proof_algorithms: listed(proofAlgorithms, 'disjunction'),
+    proof_algorithms: listWords(proofAlgorithms, 'disjunction'),
     documents_live: inWords(service.documents.cacheSeconds),
     identity_scopes: scopeTable('identity'),
     member_scopes: scopeTable('member'),
@@ -44,7 +44,7 @@ export function authMd(facts: ServiceFacts): string {
 
 /** Renders the short version of /auth.md, for the tool get_auth_guide. A test limits its length. */
 export function authGuide(facts: ServiceFacts): string {
-  return fillTemplate(read('auth-guide.md'), guideValues(facts))
+  return fillTemplate(readView('auth-guide.md'), guideValues(facts))
 }
 
 function guideValues({ baseUrl, service, integrations }: ServiceFacts) {
@@ -52,8 +52,8 @@ function guideValues({ baseUrl, service, integrations }: ServiceFacts) {
   return {
     service_name: name,
     base_url: baseUrl,
-    loopback_hosts: listed(loopbackHosts, 'disjunction'),
-    known_platforms: listed(
+    loopback_hosts: listWords(loopbackHosts, 'disjunction'),
+    known_platforms: listWords(
       integrations.map(({ client_name }) => client_name),
       'disjunction',
     ),
@@ -65,10 +65,10 @@ function guideValues({ baseUrl, service, integrations }: ServiceFacts) {
 
 /** Renders /llms.txt, the index for language models (llmstxt.org), from views/llms.txt. */
 export function llmsTxt({ baseUrl, service }: Pick<ServiceFacts, 'baseUrl' | 'service'>): string {
-  return fillTemplate(read('llms.txt'), { service_name: service.name, base_url: baseUrl })
+  return fillTemplate(readView('llms.txt'), { service_name: service.name, base_url: baseUrl })
 }
 
-function read(file: string): string {
+function readView(file: string): string {
   return readFileSync(join(views, file), 'utf8')
 }
 
@@ -97,14 +97,14 @@ const second = ['second', 1] as const
 const units = [['day', 86_400], ['hour', 3600], ['minute', 60], second] as const
 
 /** Formats words as a list in Markdown: "`a`, `b` and `c`". */
-function listed(words: readonly string[], type: 'conjunction' | 'disjunction'): string {
+function listWords(words: readonly string[], type: 'conjunction' | 'disjunction'): string {
   return new Intl.ListFormat('en-GB', { type }).format(words.map((word) => `\`${word}\``))
 }
 
 /** Renders a Markdown table of an audience's scopes. With `uses`, adds the paths to which each scope grants access. */
 function scopeTable(audience: Audience, uses?: ServiceFacts['scopeUses']): string {
   const opens = (name: string) =>
-    uses ? [listed(uses.addressesOf(name), 'conjunction') || 'nothing here yet'] : []
+    uses ? [listWords(uses.addressesOf(name), 'conjunction') || 'nothing here yet'] : []
   const head = ['Scope', 'Access', 'Grants', ...(uses ? ['Opens'] : [])]
   const rows = catalogue
     .filter((scope) => scope.audience === audience)

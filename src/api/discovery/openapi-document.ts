@@ -28,11 +28,11 @@ export function openApiDocument(facts: ServiceFacts) {
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: baseUrl }],
-    ...readNotation(fillTemplate(template, valuesOf(facts))),
+    ...readNotation(fillTemplate(template, placeholderValues(facts))),
   }
 }
 
-function valuesOf({ baseUrl, service, integrations }: ServiceFacts) {
+function placeholderValues({ baseUrl, service, integrations }: ServiceFacts) {
   const { loopbackHosts, files, furtherPlans } = service
   const grants = catalogue.map(({ name, grants }) => [name, grants])
   return {
@@ -87,7 +87,7 @@ function readNotation(text: string) {
   for (const block of blocks.split(/\n(?! )/)) {
     const [head = '', ...lines] = block.split(/\n +/)
     const [kind, rest] = cut(head, ' ')
-    find(readers, kind)(
+    lookUp(readers, kind)(
       rest,
       lines.flatMap((line) => repeated(line, known)),
       known,
@@ -98,7 +98,7 @@ function readNotation(text: string) {
 }
 
 function repeated(line: string, known: Notation): readonly string[] {
-  return line.startsWith('...') ? find(known.lines, line.slice(3)) : [line]
+  return line.startsWith('...') ? lookUp(known.lines, line.slice(3)) : [line]
 }
 
 type ReadBlock = (rest: string, lines: readonly string[], known: Notation) => void
@@ -110,10 +110,10 @@ const readers: Readonly<Record<string, ReadBlock>> = {
   },
   type: (rest, _lines, known) => {
     const [name, type] = cut(rest, ' ')
-    known.types[name] = typeOf(type, known)
+    known.types[name] = parseType(type, known)
   },
-  scheme: (rest, _lines, { securitySchemes }) => readJson(rest, securitySchemes),
-  headers: (rest, _lines, { headers }) => readJson(rest, headers),
+  scheme: (rest, _lines, { securitySchemes }) => addJson(rest, securitySchemes),
+  headers: (rest, _lines, { headers }) => addJson(rest, headers),
   lines: (name, lines, known) => {
     known.lines[name] = lines
   },
@@ -122,13 +122,13 @@ const readers: Readonly<Record<string, ReadBlock>> = {
   component: (rest, lines, known) => {
     const [kind, object] = cut(rest, ' ')
     const [name = ''] = /^\w+/.exec(object) ?? []
-    find(readers, kind)(object, lines, known)
-    known.schemas[name] = find(known.types, name)
+    lookUp(readers, kind)(object, lines, known)
+    known.schemas[name] = lookUp(known.types, name)
     known.types[name] = { $ref: `#/components/schemas/${name}` }
   },
   response: (rest, _lines, known) => {
     const [name, response] = cut(rest, ' ')
-    known.responses[name] = responseOf(response, known)
+    known.responses[name] = parseResponse(response, known)
   },
   operations: (tag, _lines, known) => {
     known.tag = tag
@@ -164,30 +164,30 @@ function readObject(rest: string, lines: readonly string[], known: Notation, mor
 function membersOf(lines: readonly string[], known: Notation): [name: string, type: Part][] {
   return lines.flatMap((line) => {
     const [names, type] = cut(line, ': ')
-    return names.split(' ').map((name): [string, Part] => [name, typeOf(type, known)])
+    return names.split(' ').map((name): [string, Part] => [name, parseType(type, known)])
   })
 }
 
 /** Parses `type`, `type[]`, `type[1+]`, `type or type`, `"one"|"of"`, `true` or JSON. ` -- ` starts a description. */
-function typeOf(text: string, known: Notation): Part {
+function parseType(text: string, known: Notation): Part {
   const [type, description] = cut(text, ' -- ')
-  if (description) return { ...typeOf(type, known), description }
+  if (description) return { ...parseType(type, known), description }
   if (type.startsWith('{')) return JSON.parse(type)
   const [, items, min] = /^(.*)\[(?:(\d)\+)?\]$/.exec(type) ?? []
   if (items !== undefined) {
-    return { type: 'array', items: typeOf(items, known), ...(min && { minItems: Number(min) }) }
+    return { type: 'array', items: parseType(items, known), ...(min && { minItems: Number(min) }) }
   }
   const kinds = type.split(' or ')
-  if (kinds.length > 1) return { oneOf: kinds.map((kind) => typeOf(kind, known)) }
-  if (!/^"|^(true|false)$/.test(type)) return find(known.types, type)
+  if (kinds.length > 1) return { oneOf: kinds.map((kind) => parseType(kind, known)) }
+  if (!/^"|^(true|false)$/.test(type)) return lookUp(known.types, type)
   const values = type.split('|').map((value) => JSON.parse(value))
   return values.length > 1 ? { enum: values } : { const: values[0] }
 }
 
 /** Parses `headers content codes: description`, or the name of a response. Words with an underscore are error codes. */
-function responseOf(text: string, known: Notation): Part {
+function parseResponse(text: string, known: Notation): Part {
   if (/^\w+$/.test(text)) {
-    find(known.responses, text)
+    lookUp(known.responses, text)
     return { $ref: `#/components/responses/${text}` }
   }
   const [before, description] = cut(text, ': ')
@@ -199,7 +199,7 @@ function responseOf(text: string, known: Notation): Part {
     allOf: [known.types['OAuthError'], { properties: { error: { enum: codes } } }],
   }
   const content = {
-    ...contentOf(types, known),
+    ...parseContent(types, known),
     ...(codes.length > 0 && { 'application/json': { schema: error } }),
   }
   return {
@@ -212,10 +212,10 @@ function responseOf(text: string, known: Notation): Part {
 }
 
 /** Parses words such as `media/type=type`. The media type defaults to JSON. */
-function contentOf(words: readonly string[], known: Notation): Part {
+function parseContent(words: readonly string[], known: Notation): Part {
   const entries = words.map((word) => {
     const [type = '', media = 'application/json'] = word.split('=').reverse()
-    return [media, { schema: typeOf(type, known) }]
+    return [media, { schema: parseType(type, known) }]
   })
   return Object.fromEntries(entries)
 }
@@ -229,8 +229,8 @@ function readOperation(method: string, head: string, lines: readonly string[], k
   const details: Record<string, unknown> = {}
   for (const line of lines) {
     const [word, rest] = cut(line, ' ')
-    if (/^\d/.test(word)) responses[word] = responseOf(rest, known)
-    else if (word === 'query:') parameters.push(...inQuery(find(known.lines, rest), known))
+    if (/^\d/.test(word)) responses[word] = parseResponse(rest, known)
+    else if (word === 'query:') parameters.push(...inQuery(lookUp(known.lines, rest), known))
     else if (word === 'parameter:') parameters.push(JSON.parse(rest))
     else Object.assign(details, detailOf(word, rest, known))
   }
@@ -246,7 +246,7 @@ function readOperation(method: string, head: string, lines: readonly string[], k
 function detailOf(word: string, rest: string, known: Notation): Part {
   if (word === 'security:') return { security: JSON.parse(rest) }
   if (word === 'description:') return { description: rest }
-  const content = contentOf([rest], known)
+  const content = parseContent([rest], known)
   return { requestBody: word === 'body?:' ? { content } : { required: true, content } }
 }
 
@@ -260,7 +260,7 @@ function inQuery(lines: readonly string[], known: Notation): Part[] {
   }))
 }
 
-function readJson(rest: string, into: Parts): void {
+function addJson(rest: string, into: Parts): void {
   const [name, json] = cut(rest, ' ')
   into[name] = JSON.parse(json)
 }
@@ -271,7 +271,7 @@ function cut(text: string, separator: string): [before: string, after: string] {
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)]
 }
 
-function find<Value>(table: Readonly<Record<string, Value>>, name: string): Value {
+function lookUp<Value>(table: Readonly<Record<string, Value>>, name: string): Value {
   const value = table[name]
   if (value === undefined) throw new Error(`openapi.txt does not define ${name}`)
   return value

@@ -65,7 +65,7 @@ export function aiCatalog({ baseUrl }: Pick<ServiceFacts, 'baseUrl'>) {
   return {
     specVersion: '1.0',
     entries: toolServers.map(({ name, card }) => ({
-      identifier: `urn:air:${hostOf(baseUrl)}:mcp:${name}`,
+      identifier: `urn:air:${cardHost(baseUrl)}:mcp:${name}`,
       type: serverCardType,
       url: baseUrl + card,
     })),
@@ -74,12 +74,12 @@ export function aiCatalog({ baseUrl }: Pick<ServiceFacts, 'baseUrl'>) {
 
 /** Reverses the host name of a URL: `id.campus.example` becomes `example.campus.id`. Does not reverse IP addresses. */
 function reversedHost(baseUrl: string): string {
-  const host = hostOf(baseUrl)
+  const host = cardHost(baseUrl)
   return /[a-z]/.test(host) ? host.split('.').reverse().join('.') : host
 }
 
 /** Replaces characters of the host name that cards and catalogues forbid. `[fd00::1]` becomes `fd00-1`. */
-function hostOf(baseUrl: string): string {
+function cardHost(baseUrl: string): string {
   const { hostname } = new URL(baseUrl)
   return hostname.replace(/[^a-z0-9.-]+/g, '-').replace(/^-+|-+$/g, '')
 }

@@ -19,7 +19,7 @@ import type { ServicePolicy } from '../../config/config.ts'
 export type ApiLimits = ServicePolicy['memberApi']
 
 /** Returns the limits that callers see: all except the limits of the cache. */
-export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number>> {
+export function callerLimits(limits: ApiLimits): Readonly<Record<string, number>> {
   const isOfCache = ([name]: [string, number]) => name.startsWith('cached')
   return Object.fromEntries(Object.entries(limits).filter((limit) => !isOfCache(limit)))
 }
@@ -60,7 +60,7 @@ export function makePrepareDocument(schema: GraphQLSchema, limits: ApiLimits) {
 }
 
 function prepare(source: string, schema: GraphQLSchema, limits: ApiLimits): PreparedSource {
-  if (nestsDeeperThan(source, limits.nestingMax)) {
+  if (bracketsNestDeeper(source, limits.nestingMax)) {
     return { kind: 'refused', error: limitExceeded('levels of brackets', limits.nestingMax) }
   }
   let document: DocumentNode
@@ -80,7 +80,7 @@ function prepare(source: string, schema: GraphQLSchema, limits: ApiLimits): Prep
 }
 
 /** Whether brackets nest too deeply for the recursive parser. An estimate: it also counts brackets in strings. */
-function nestsDeeperThan(source: string, max: number): boolean {
+function bracketsNestDeeper(source: string, max: number): boolean {
   let depth = 0
   for (const character of source) {
     if ('{[('.includes(character)) depth += 1

@@ -81,7 +81,7 @@ export function graphqlEndpoint<Caller extends Person>(
     ctx.body = endpoint.schemaText
   })
   router.all(endpoint.address, openCors(['GET', 'POST']), async (ctx) => {
-    await serve(ctx, { ...endpoint, load }, { verifyBearer, protection })
+    await serveGraphql(ctx, { ...endpoint, load }, { verifyBearer, protection })
   })
   return { routes: router, protection, execute, tryQuery }
 }
@@ -93,7 +93,7 @@ const loadHandler = once(() => import('./http-handler.ts'))
 const ADDRESS_CHARACTERS_MAX = 8000
 
 /** Sends the page to a browser, or runs the operation of a request. The API reads no cookies, so CSRF is impossible. */
-async function serve<Caller>(
+async function serveGraphql<Caller>(
   ctx: Context,
   { load, page, admit, callerOf, costLimit }: GraphqlEndpoint<Caller>,
   { verifyBearer, protection }: { verifyBearer: VerifyBearer; protection: Protection },

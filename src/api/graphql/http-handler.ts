@@ -10,7 +10,7 @@ import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import { type Protection, refuse } from '../../resource/resource-server/protect.ts'
 import { demandScopes, type Granted } from '../../resource/resource-server/verify-bearer.ts'
 import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost.ts'
-import { limitsInForce } from './documents.ts'
+import { callerLimits } from './documents.ts'
 import { faultsIn, type GraphqlApi } from './graphql-api.ts'
 import { parseObject } from './query-page.ts'
 
@@ -34,7 +34,7 @@ export async function handleRequest<Caller>(
   handling: Handling<Caller>,
 ): Promise<void> {
   const { api, costLimit } = handling
-  const body = await readBody(ctx, api.limits.bodyBytesMax)
+  const body = await readQueryBody(ctx, api.limits.bodyBytesMax)
   const accepted = ctx.accepts(JSON_TYPE, GRAPHQL_TYPE)
   // `accepts` does not match a type with other parameters, such as `application/json; charset=utf8`.
   const type = accepted || (/application\/json/i.test(ctx.get('Accept')) && JSON_TYPE)
@@ -84,12 +84,12 @@ async function runOperation<Caller>(
     return sendErrors(ctx, [new GraphQLError(problem)], type)
   }
   const result = hideFaults(await api.perform(document, params, callerOf(token, ctx)), ctx)
-  const limits = params.extensions?.['limits'] === true && { limits: limitsInForce(api.limits) }
+  const limits = params.extensions?.['limits'] === true && { limits: callerLimits(api.limits) }
   sendResult(ctx, 200, { ...result, extensions: { cost, ...limits } }, type)
 }
 
 /** Reads the body of a POST; returns an empty string for a GET. @throws unsupportedBody, bodyTooLarge */
-async function readBody(ctx: Context, bytesMax: number): Promise<string> {
+async function readQueryBody(ctx: Context, bytesMax: number): Promise<string> {
   if (ctx.method === 'GET') return ''
   const text = decodeUtf8(await readRequestBody(ctx, bytesMax))
   if (text === undefined) throw unsupportedBody('JSON in UTF-8')

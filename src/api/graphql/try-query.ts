@@ -2,7 +2,7 @@ import { type DocumentNode, getOperationAST } from 'graphql'
 
 import { personKey } from '../../platform/limits/limits.ts'
 import { type CostLimit, countOperation, countPreparing } from './cost.ts'
-import { limitsInForce } from './documents.ts'
+import { callerLimits } from './documents.ts'
 import type { GraphqlApi } from './graphql-api.ts'
 import { type Person, parseObject, type TryQuery, type TypedQuery } from './query-page.ts'
 
@@ -32,7 +32,7 @@ export function makeTryQuery<Caller extends Person>(
     if (excess) return { problem: excess.message }
     countOperation(counted, cost, costLimit)
     const result = await api.run(document, request, caller)
-    return { result: { ...result, extensions: { cost, limits: limitsInForce(api.limits) } } }
+    return { result: { ...result, extensions: { cost, limits: callerLimits(api.limits) } } }
   }
 }
 

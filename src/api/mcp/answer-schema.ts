@@ -29,7 +29,7 @@ export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
 
 const count = z.int().min(0)
 
-function pageOf<Node extends z.ZodType>(node: Node) {
+function pageSchema<Node extends z.ZodType>(node: Node) {
   return z.strictObject({
     nodes: z.array(node).max(PAGE_SIZE_MAX),
     pageInfo: z.strictObject({ hasNextPage: z.boolean(), endCursor: z.string().nullable() }),
@@ -53,13 +53,13 @@ const answers: Readonly<Record<string, z.ZodType>> = {
     protocolVersions: z.array(z.string()),
   }),
   get_auth_guide: z.string(),
-  list_sites: pageOf(
+  list_sites: pageSchema(
     z.strictObject({
       ...{ slug: z.string(), name: z.string(), description: z.string().nullable() },
       ...{ courseCount: count, address: z.string().nullable(), connect: z.string() },
     }),
   ),
-  list_public_courses: pageOf(z.strictObject(publicCourse)),
+  list_public_courses: pageSchema(z.strictObject(publicCourse)),
   get_public_course: z.strictObject({
     ...publicCourse,
     lectures: z
@@ -108,19 +108,19 @@ function fieldSchema(parent: GraphQLObjectType, { name, selectionSet }: FieldNod
   const field = parent.getFields()[name.value]
   if (!field) throw new Error(`${parent.name} has no field ${name.value}`)
   const { description } = field
-  return { ...valueSchema(field.type, selectionSet), ...(description ? { description } : {}) }
+  return { ...resultSchema(field.type, selectionSet), ...(description ? { description } : {}) }
 }
 
 type Selected = SelectionSetNode | undefined
 
-function valueSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSchema {
+function resultSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSchema {
   const present = presentSchema(getNullableType(type), selectionSet)
   return isNonNullType(type) ? present : { anyOf: [present, { type: 'null' }] }
 }
 
 function presentSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSchema {
   if (isListType(type)) {
-    return { type: 'array', items: valueSchema(type.ofType as GraphQLOutputType, selectionSet) }
+    return { type: 'array', items: resultSchema(type.ofType as GraphQLOutputType, selectionSet) }
   }
   const named = getNamedType(type)
   return isObjectType(named) && selectionSet ? objectSchema(named, selectionSet) : leafSchema(named)
@@ -129,7 +129,7 @@ function presentSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSch
 function propertyOf(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: property } = schema['properties'] as Record<string, JsonSchema>
   if (!property) throw new Error(`the result schema has no property ${name}`)
-  // The schema omits null, because `answerOf` in document-tool.ts throws for null.
+  // The schema omits null, because `extractAnswer` in document-tool.ts throws for null.
   const { anyOf } = property as { anyOf?: readonly JsonSchema[] }
   return anyOf?.[0] ?? property
 }

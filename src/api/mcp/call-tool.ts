@@ -7,7 +7,7 @@ import {
 } from '@modelcontextprotocol/server'
 
 import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
-import { accessTo, isOpen } from './tool-access.ts'
+import { accessTo, isOpenTo } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
 /** The context of a request that the SDK handles, and the internal error of its handler, if any. */
@@ -46,7 +46,7 @@ export async function callTool(
 ): Promise<CallToolResult | InputRequiredResult> {
   if (call.remedy !== undefined) return problemResult(call.remedy, call)
   // The endpoint has already checked access. Check again, in case a message bypasses that check.
-  if (!isOpen(accessTo(tool, values), call.caller)) {
+  if (!isOpenTo(accessTo(tool, values), call.caller)) {
     throw new Error('a tool was called without access')
   }
   try {
@@ -54,7 +54,7 @@ export async function callTool(
     // By default, send text only. Every host shows text to its model; not all show structured content (decision 15).
     const isStructured = call.parts.structuredResults && typeof answer === 'object'
     return {
-      content: [{ type: 'text', text: textOf(answer) }],
+      content: [{ type: 'text', text: resultText(answer) }],
       ...(isStructured && { structuredContent: answer as Record<string, unknown> }),
     }
   } catch (error) {
@@ -64,18 +64,18 @@ export async function callTool(
       const approval = inputRequired.elicitUrl({ message, url })
       return inputRequired({ inputRequests: { approval } })
     }
-    return problemResult(`${message} ${hintOf(error, call)}`.trim(), call)
+    return problemResult(`${message} ${listToolHint(error, call)}`.trim(), call)
   }
 }
 
-function textOf(answer: object | string): string {
+function resultText(answer: object | string): string {
   return typeof answer === 'string' ? answer : JSON.stringify(answer)
 }
 
 /** Runs a tool. Shortens a result that is too long and adds a note. @throws ToolProblem if no shorter result fits */
 async function answerWithin(tool: Tool, values: unknown, call: ToolCall): Promise<object | string> {
   const answer = await tool.run(values, call)
-  const length = textOf(answer).length
+  const length = resultText(answer).length
   if (length <= ANSWER_LENGTH_MAX) return answer
   const lists = Object.entries(answer).filter((entry): entry is [string, unknown[]] =>
     Array.isArray(entry[1]),
@@ -114,9 +114,9 @@ function problemResult(text: string, { onProblem }: ToolCall): CallToolResult {
 }
 
 /** Names the tool that lists valid values, if the caller may use it here. */
-function hintOf({ listedBy }: ToolProblem, { caller, address }: ToolCall): string {
+function listToolHint({ listedBy }: ToolProblem, { caller, address }: ToolCall): string {
   const tool = findTool(listedBy, address)
-  return tool && isOpen(tool.access, caller) ? `Call ${tool.name} to list valid values.` : ''
+  return tool && isOpenTo(tool.access, caller) ? `Call ${tool.name} to list valid values.` : ''
 }
 
 const TOO_LONG = `The result has more than ${ANSWER_LENGTH_MAX} characters. Request fewer objects, for example with \`first\`.`

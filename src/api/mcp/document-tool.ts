@@ -19,7 +19,7 @@ export const FOREIGN_CURSOR =
   '"after" must be pageInfo.endCursor from a page of this list. Omit it for the first page.'
 
 /** Formats the selection for a list: one page of nodes. */
-export function pageOf(nodes: string): string {
+export function pageSelection(nodes: string): string {
   return `nodes { ${nodes} } pageInfo { hasNextPage endCursor } totalCount`
 }
 
@@ -77,7 +77,7 @@ export function makeDocumentTool(api: DocumentApi) {
         const seesAll = returns && call.caller?.scopes.includes(returns.scope)
         const { data, errors } = await api.execute(call, (seesAll ? whole : brief)(), variables)
         const about = { given, taken: taken(), listOf: api.listOf, listedBy }
-        return answerOf(path, { data: data as Answer, problem: errors?.[0] }, about)
+        return extractAnswer(path, { data: data as Answer, problem: errors?.[0] }, about)
       },
     }
   }
@@ -117,12 +117,12 @@ interface Asked extends Pick<DocumentApi, 'listOf'>, Pick<DocumentDefinition, 'l
 }
 
 /** Extracts the tool's result from the response. @throws ToolProblem for an error, or if the object does not exist */
-function answerOf(
+function extractAnswer(
   path: readonly string[],
   { data, problem }: { readonly data: Answer; readonly problem: GraphQLError | undefined },
   asked: Asked,
 ): Answer {
-  if (problem) throw problemOf(problem, asked)
+  if (problem) throw toProblem(problem, asked)
   const answer = path.reduce((value, field) => value[field] as Answer, data)
   if (answer === null) throw nothingFor(asked)
   return answer['isNew'] === false ? { ...answer, note: alreadyExisted(asked) } : answer
@@ -143,7 +143,7 @@ function alreadyExisted({ taken }: Asked): string {
 }
 
 /** Converts a GraphQL error to an error for the caller. For `NOT_FOUND`, names the argument and the list tool. */
-function problemOf({ message, extensions }: GraphQLError, { taken, listOf = {}, listedBy }: Asked) {
+function toProblem({ message, extensions }: GraphQLError, { taken, listOf = {}, listedBy }: Asked) {
   if (extensions['argument'] === 'after') return new ToolProblem(FOREIGN_CURSOR)
   const short = message.slice(0, MESSAGE_LENGTH_MAX)
   const sentence = /[.!?]$/.test(short) ? short : `${short}.`

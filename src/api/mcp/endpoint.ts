@@ -71,7 +71,7 @@ export function toolEndpoint(
         ctx.set('Allow', METHODS)
         ctx.status = 204
       } else {
-        await serve(ctx, addressOf(ctx.params['areas'] ?? ''), endpoint)
+        await serveMcp(ctx, addressOf(ctx.params['areas'] ?? ''), endpoint)
       }
     })
   }
@@ -99,15 +99,15 @@ function loadAtFirstMessage(parts: ToolParts) {
   })
 }
 
-async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Promise<void> {
-  const caller = await authenticate(ctx, address, endpoint)
+async function serveMcp(ctx: Context, address: ToolAddress, endpoint: Endpoint): Promise<void> {
+  const caller = await admitCaller(ctx, address, endpoint)
   if (caller === 'refused') return
   if (ctx.method !== 'POST') {
     ctx.set('Allow', METHODS)
     throw methodNotAllowed('POST')
   }
   const message = await readMessage(ctx, endpoint.bodyBytesMax)
-  if (message) await answer(ctx, message, { caller, address }, endpoint)
+  if (message) await answerCall(ctx, message, { caller, address }, endpoint)
 }
 
 /** Creates the function that returns the scopes to request for an audience at an endpoint. */
@@ -121,7 +121,7 @@ function scopesAt({ areas }: ToolAddress, { discovery }: EndpointPorts): ScopesF
  * `refused` if it was rejected. The limit counts per person, site and client, so a refreshed token does not reset the
  * count. MCP requires a rate limit on tool calls (section Tools).
  */
-async function authenticate(ctx: Context, address: ToolAddress, { ports }: Endpoint) {
+async function admitCaller(ctx: Context, address: ToolAddress, { ports }: Endpoint) {
   ctx.vary('Authorization')
   const verdict = await verdictOf(ctx, ports.verifyBearer)
   if (verdict.kind === 'granted') {
@@ -151,7 +151,7 @@ function refusedAt({ audience }: ToolAddress, verdict: Verdict, scopesFor: Scope
 
 const METHODS = 'POST, OPTIONS'
 
-async function answer(
+async function answerCall(
   ctx: Context,
   message: Message,
   { caller, address }: Sender,
@@ -165,7 +165,7 @@ async function answer(
     const scopesFor = scopesAt(address, ports)
     const verdict = judgeToolAccess(access, verdictOn(caller), scopesFor)
     if (verdict.kind !== 'granted' && access.kind !== 'public') {
-      const remedy = used.isTool && (await remedyFor(used.name, verdict, ports))
+      const remedy = used.isTool && (await scopeRemedy(used.name, verdict, ports))
       if (remedy) return await answerMessage(ctx, message, { caller, address, remedy })
       const scopes = scopesNeeded(access, scopesFor)
       return await refuse(ctx, verdict, protection(ports, address, scopes))
@@ -184,7 +184,7 @@ async function answer(
  * Returns advice if the client cannot request the scopes of the tool; undefined if it can request them. The advice
  * becomes the result of the call, because some hosts do not pass a 403 response to the model (decision 23).
  */
-async function remedyFor(tool: string, verdict: Refused, { adviseOnScopes }: EndpointPorts) {
+async function scopeRemedy(tool: string, verdict: Refused, { adviseOnScopes }: EndpointPorts) {
   if (verdict.kind !== 'insufficient') return undefined
   const { token, needed, oneIsEnough } = verdict
   const wanted = { needed, held: token.scopes, oneIsEnough }

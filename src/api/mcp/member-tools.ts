@@ -2,7 +2,7 @@ import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { once } from '../graphql/once.ts'
 import { memberCaller } from '../member-api/endpoint.ts'
 import { makeMemberSchema } from '../member-api/member-api.ts'
-import { type DocumentDefinition, makeDocumentTool, pageOf } from './document-tool.ts'
+import { type DocumentDefinition, makeDocumentTool, pageSelection } from './document-tool.ts'
 import { signedInCaller, type Tool, ToolProblem } from './tool.ts'
 
 const documentTool = makeDocumentTool({
@@ -58,7 +58,7 @@ export const memberTools: readonly Tool[] = [
       'EXPIRE_DATE.',
     path: ['viewer', 'enrolledCourses'],
     selection:
-      pageOf(`id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent
+      pageSelection(`id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent
     lastWatchedLecture { lectureId title positionSeconds durationSeconds watchedAt }`),
   }),
   memberTool({
@@ -68,7 +68,7 @@ export const memberTools: readonly Tool[] = [
       'Lists the digital products that the signed-in member bought, with download URLs that are valid for ' +
       'a limited time.',
     path: ['viewer', 'digitalProducts'],
-    selection: pageOf('id slug title summary fileName downloadUrl purchasedAt'),
+    selection: pageSelection('id slug title summary fileName downloadUrl purchasedAt'),
   }),
   memberTool({
     name: 'list_consulting_services',
@@ -76,7 +76,7 @@ export const memberTools: readonly Tool[] = [
     description:
       'Lists the consultations that the signed-in member bought, with duration and agreed time.',
     path: ['viewer', 'consultingServices'],
-    selection: pageOf('id slug title summary durationMinutes purchasedAt scheduledAt'),
+    selection: pageSelection('id slug title summary durationMinutes purchasedAt scheduledAt'),
   }),
   memberTool({
     name: 'list_event_registrations',
@@ -85,7 +85,7 @@ export const memberTools: readonly Tool[] = [
       'Lists the events that the signed-in member registered for, with venue and URL. For the next ' +
       'events, use when: UPCOMING with sort: START.',
     path: ['viewer', 'eventRegistrations'],
-    selection: pageOf(
+    selection: pageSelection(
       'id slug title summary location joinUrl startsAt endsAt registeredAt cancelledAt',
     ),
   }),
@@ -94,7 +94,7 @@ export const memberTools: readonly Tool[] = [
     title: 'My notifications',
     description: "Lists the signed-in member's notifications, newest first.",
     path: ['notifications'],
-    selection: pageOf(notification),
+    selection: pageSelection(notification),
   }),
   memberTool({
     name: 'get_unread_notification_count',

@@ -68,16 +68,16 @@ export function sendFailure(ctx: Context, { value }: Message, failure: unknown):
   if (isRefusal(failure)) throw failure
   logFields(ctx).cause = failure
   ctx.app.emit('error', failure, ctx)
-  sendError(ctx, value, { code: INTERNAL_ERROR, message: faultBody(ctx).error_description })
+  sendRpcError(ctx, value, { code: INTERNAL_ERROR, message: faultBody(ctx).error_description })
 }
 
 /** Responds to a request with invalid parameters. */
 export function sendInvalidParams(ctx: Context, { value }: Message, message: string): void {
   logFields(ctx).error = 'invalid parameters'
-  sendError(ctx, value, { code: INVALID_PARAMS, message })
+  sendRpcError(ctx, value, { code: INVALID_PARAMS, message })
 }
 
-function sendError(
+function sendRpcError(
   ctx: Context,
   value: unknown,
   error: { code: number; message: string | undefined },

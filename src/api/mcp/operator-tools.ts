@@ -1,6 +1,6 @@
 import { readScope, writeScope } from '../../directory/scopes/catalogue.ts'
-import { pageOf } from './document-tool.ts'
-import { changes, find, itemTools, operatorTool, readBoth } from './operator.ts'
+import { pageSelection } from './document-tool.ts'
+import { changeTools, lookupTool, itemTools, operatorTool, readBoth } from './operator.ts'
 import type { Tool } from './tool.ts'
 
 const lecture = 'id courseId sectionId position title durationSeconds'
@@ -9,7 +9,7 @@ const appearance = `displayName logoFileId accentColor backgroundColor signInWor
 
 /** All tools for operators of a site, by area. */
 export const operatorTools: readonly Tool[] = [
-  find('school', {
+  lookupTool('school', {
     name: 'get_site',
     title: 'Get the site',
     description: "Returns the name and settings of the token's site.",
@@ -17,7 +17,7 @@ export const operatorTools: readonly Tool[] = [
     selection:
       'id slug name description contactEmail address timeZone language languages createdAt',
   }),
-  ...changes('school', {
+  ...changeTools('school', {
     update_site: {
       title: 'Change the site',
       description:
@@ -32,7 +32,7 @@ export const operatorTools: readonly Tool[] = [
       refundedAt items { kind id title }`,
     order: ' and their items',
   }),
-  find('orders', {
+  lookupTool('orders', {
     name: 'get_site_revenue',
     title: "Get the site's revenue",
     description:
@@ -57,14 +57,14 @@ export const operatorTools: readonly Tool[] = [
     listedBy: 'list_site_courses',
     selection: `id slug title sections { id position title } lectures { ${lecture} }`,
   }),
-  find('curriculum', {
+  lookupTool('curriculum', {
     name: 'get_site_lecture',
     title: 'Get a lecture',
     description: "Returns one lecture of the token's site.",
     field: 'lecture',
     selection: lecture,
   }),
-  ...changes(
+  ...changeTools(
     'curriculum',
     {
       create_section: 'Creates a section in a course, at a given position or at the end.',
@@ -73,7 +73,7 @@ export const operatorTools: readonly Tool[] = [
     },
     'section { courseId position title }',
   ),
-  ...changes(
+  ...changeTools(
     'curriculum',
     {
       create_lecture: 'Creates a lecture in a course, at a given position or at the end.',
@@ -88,7 +88,7 @@ export const operatorTools: readonly Tool[] = [
     'digital_product',
     'id slug title summary fileName state publishedAt archivedAt createdAt buyerCount',
   ),
-  ...changes('digital_products', {
+  ...changeTools('digital_products', {
     set_digital_product_file: {
       title: 'Set the file of a digital product',
       description: 'Sets or removes the file that buyers download.',
@@ -100,9 +100,9 @@ export const operatorTools: readonly Tool[] = [
     description: "Lists the uploaded files of the token's site, newest first.",
     scopes: [writeScope('storage')],
     path: ['files'],
-    selection: pageOf('id name mediaType sizeBytes createdAt'),
+    selection: pageSelection('id name mediaType sizeBytes createdAt'),
   }),
-  ...changes('storage', {
+  ...changeTools('storage', {
     request_upload: {
       description:
         'Returns a URL for one upload, valid for ten minutes. Let the person open it, or append ?name=guide.pdf ' +
@@ -116,7 +116,7 @@ export const operatorTools: readonly Tool[] = [
       registrationCount`,
     `registrations(first: 50) { nodes { id personId name cancelledAt } totalCount }`,
   ),
-  ...changes(
+  ...changeTools(
     'events',
     {
       register_for_event: {
@@ -133,7 +133,7 @@ export const operatorTools: readonly Tool[] = [
     selection: 'id topic title body link createdAt updatedAt publishedAt deliveredAt',
     order: ': announcements, newest first, including drafts',
   }),
-  ...changes(
+  ...changeTools(
     'posts',
     {
       create_post: 'Creates an announcement as a draft. publish_post sends it.',
@@ -149,14 +149,14 @@ export const operatorTools: readonly Tool[] = [
     },
     'post { topic title publishedAt deliveredAt }',
   ),
-  find('appearance', {
+  lookupTool('appearance', {
     name: 'get_site_appearance',
     title: 'Get the sign-in design',
     description: 'Returns the name, logo, colors and texts of the sign-in and consent pages.',
     field: 'appearance',
     selection: `${appearance} updatedAt`,
   }),
-  ...changes('appearance', {
+  ...changeTools('appearance', {
     update_appearance: {
       title: 'Change the sign-in design',
       description:
@@ -165,7 +165,7 @@ export const operatorTools: readonly Tool[] = [
       returns: `appearance { ${appearance} }`,
     },
   }),
-  find('analytics', {
+  lookupTool('analytics', {
     name: 'get_site_analytics',
     title: "Get the site's statistics",
     description:
@@ -179,7 +179,7 @@ export const operatorTools: readonly Tool[] = [
     noun: 'member',
     selection: 'id name email memberSince roles { role since }',
   }),
-  ...changes('members', {
+  ...changeTools('members', {
     invite_member: {
       description:
         'Invites a person to the site by e-mail. The person gets the roles when they accept. ' +
@@ -205,7 +205,7 @@ export const operatorTools: readonly Tool[] = [
       progress { lectureCount completedLectureCount lastWatchedAt }
     }`,
   }),
-  ...changes(
+  ...changeTools(
     'students',
     {
       enrol_student:
@@ -224,7 +224,7 @@ export const operatorTools: readonly Tool[] = [
     selection: 'id name email picture lecturerSince courses { id slug title }',
     order: ' and their courses',
   }),
-  ...changes(
+  ...changeTools(
     'lecturers',
     {
       assign_lecturer: {

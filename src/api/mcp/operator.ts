@@ -2,7 +2,7 @@ import { readScope, writeScope } from '../../directory/scopes/catalogue.ts'
 import { makeAdminSchema } from '../admin-api/admin-api.ts'
 import { adminCaller } from '../admin-api/context.ts'
 import { once } from '../graphql/once.ts'
-import { type DocumentDefinition, makeDocumentTool, pageOf } from './document-tool.ts'
+import { type DocumentDefinition, makeDocumentTool, pageSelection } from './document-tool.ts'
 import { signedInCaller, type Tool } from './tool.ts'
 
 /** Creates a tool for operators of a site. It runs one fixed document of the Admin API (design 15 and 23). */
@@ -34,7 +34,7 @@ interface FindDefinition
 }
 
 /** Creates a tool that returns one object of an area. */
-export function find(area: string, { field, ...described }: FindDefinition): Tool {
+export function lookupTool(area: string, { field, ...described }: FindDefinition): Tool {
   return operatorTool({
     ...described,
     scopes: [readScope(area)],
@@ -67,9 +67,9 @@ export function readBoth(area: string, definition: ReadDefinition): Tool[] {
       description: `Lists the ${words}s of the token's site${order}.`,
       scopes: [readScope(area)],
       path: [`${field}s`],
-      selection: pageOf(selection),
+      selection: pageSelection(selection),
     }),
-    find(area, {
+    lookupTool(area, {
       name: `get_site_${noun}`,
       title: `Get ${withArticle(words)}`,
       description: `Returns ${withArticle(words)} of the token's site by ${by}.`,
@@ -102,7 +102,7 @@ const payloadFields: Readonly<Record<string, string>> = {
  * the fields that the write scope covers. If the caller may read the area and the object still exists, the result also
  * has fields of the object: `returns` of the definition or, by default, `returned`.
  */
-export function changes(
+export function changeTools(
   area: string,
   definitions: Readonly<Record<string, string | ChangeDefinition>>,
   returned?: string,
@@ -150,7 +150,7 @@ export function itemTools(noun: string, selection: string, details = ''): Tool[]
   }
   return [
     ...readBoth(area, { noun, by: 'id or slug', selection, details, order: ', in any state' }),
-    ...changes(area, definitions, `${camelCase(noun)} { slug title state publishedAt archivedAt }`),
+    ...changeTools(area, definitions, `${camelCase(noun)} { slug title state publishedAt archivedAt }`),
   ]
 }
 

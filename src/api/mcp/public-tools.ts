@@ -99,7 +99,7 @@ export const publicTools: readonly Tool[] = [
     }),
     async run({ site, search: words, ...wanted }, call) {
       const { publicCourses, now } = call.parts
-      const { id: siteId } = await siteOf(call, site)
+      const { id: siteId } = await siteOfCall(call, site)
       return await listAnswer(call, ['public_courses', siteId], {
         wanted,
         list: publicCourses.list({ siteId, nowMs: now(), words }),
@@ -120,7 +120,7 @@ export const publicTools: readonly Tool[] = [
     }),
     async run({ site, slug }, call) {
       const { publicCourses, now } = call.parts
-      const { id: siteId, slug: at } = await siteOf(call, site)
+      const { id: siteId, slug: at } = await siteOfCall(call, site)
       const course = await publicCourses.findCourse({ siteId, nowMs: now() }, slug)
       if (course) return { ...publicCourseOf(course), lectures: course.lectures }
       throw new ToolProblem(
@@ -131,7 +131,7 @@ export const publicTools: readonly Tool[] = [
 ]
 
 /** Finds a site by its slug or, without a slug, the site of the token. @throws ToolProblem if none exists */
-async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
+async function siteOfCall({ caller, parts }: ToolCall, slug: string | undefined) {
   const { findSite, findSiteById } = parts.publicCourses
   if (slug === undefined) {
     const own = caller?.siteId === undefined ? undefined : await findSiteById(caller.siteId)

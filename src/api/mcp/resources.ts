@@ -33,7 +33,7 @@ export const resourceKinds: readonly ResourceKind[] = [
     access: { kind: 'public' },
     mimeType: 'text/markdown',
     uriTemplate: 'gatehouse://guide',
-    read: async (_none, call) => await run('get_auth_guide', {}, call),
+    read: async (_none, call) => await runNamed('get_auth_guide', {}, call),
   },
   {
     ...json,
@@ -43,7 +43,7 @@ export const resourceKinds: readonly ResourceKind[] = [
     access: { kind: 'public' },
     uriTemplate: 'gatehouse://sites/{site}/courses/{course}',
     read: async ({ site, course: slug }, call) =>
-      await run('get_public_course', { site, slug }, call),
+      await runNamed('get_public_course', { site, slug }, call),
   },
   purchased('course', 'My course', 'list_enrolled_courses'),
   purchased('digital_product', 'My digital product', 'list_digital_products'),
@@ -56,7 +56,7 @@ export const resourceKinds: readonly ResourceKind[] = [
     description: "A course of the token's site with its sections and lectures, including drafts.",
     access: { kind: 'scopes', needed: [readScope('courses'), readScope('curriculum')] },
     uriTemplate: 'gatehouse://site/courses/{course}',
-    read: async ({ course: slug }, call) => await run('get_site_curriculum', { slug }, call),
+    read: async ({ course: slug }, call) => await runNamed('get_site_curriculum', { slug }, call),
     listedBy: 'list_site_courses',
   },
 ]
@@ -116,7 +116,7 @@ async function findListed(id: string, tool: string, call: ToolCall): Promise<obj
   let after: string | undefined
   for (let pages = 0; pages < PURCHASE_PAGES_MAX; pages += 1) {
     const wanted = { first: PAGE_SIZE, ...(after !== undefined && { after }) }
-    const { nodes, pageInfo } = (await run(tool, wanted, call)) as ListedPage
+    const { nodes, pageInfo } = (await runNamed(tool, wanted, call)) as ListedPage
     const node = nodes.find((each) => each.id === id)
     if (node) return node
     if (!pageInfo.hasNextPage) break
@@ -125,7 +125,7 @@ async function findListed(id: string, tool: string, call: ToolCall): Promise<obj
   throw new ToolProblem(`The id is unknown. Call ${tool} for valid ids.`)
 }
 
-async function run(name: string, values: object, call: ToolCall): Promise<object | string> {
+async function runNamed(name: string, values: object, call: ToolCall): Promise<object | string> {
   const tool = toolCatalogue.find((each) => each.name === name)
   if (!tool) throw new Error(`there is no tool ${name}`)
   return await tool.run(values, call)
@@ -196,7 +196,7 @@ async function pageOfKind(
 ) {
   try {
     const page = { first: PAGE_SIZE, ...(after !== undefined && { after }) }
-    return (await run(listedBy, page, call)) as ListedPage
+    return (await runNamed(listedBy, page, call)) as ListedPage
   } catch (error) {
     throw error instanceof ToolProblem ? invalidParams(FOREIGN_PAGE) : error
   }

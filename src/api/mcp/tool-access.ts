@@ -83,16 +83,16 @@ export function canGetChanges(caller: AccessToken | undefined): boolean {
 }
 
 /** Whether a caller may use a tool, prompt or resource with this condition. */
-export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boolean {
+export function isOpenTo(access: ToolAccess, caller: AccessToken | undefined): boolean {
   return (
     access.kind === 'public' ||
     judgeToolAccess(access, verdictOn(caller), scopeNames).kind === 'granted'
   )
 }
 
-/** Like `isOpen`, but ignores an unmet two-factor requirement. Used for lists, which are cached by scopes. */
+/** Like `isOpenTo`, but ignores an unmet two-factor requirement. Used for lists, which are cached by scopes. */
 export function isListed(access: ToolAccess, caller: AccessToken | undefined): boolean {
-  return isOpen(access, caller && { ...caller, unmetDemand: undefined })
+  return isOpenTo(access, caller && { ...caller, unmetDemand: undefined })
 }
 
 /** Returns the verdict on the token of an admitted caller. */

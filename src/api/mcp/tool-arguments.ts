@@ -115,7 +115,7 @@ function schemaOf(argument: FieldArgument): JsonSchema {
     ...(getNamedType(type).name === 'DateTime' ? [TIME_EXAMPLE] : []),
     ...(isDefault ? [`Default ${JSON.stringify(defaultValue)}.`] : []),
   ]
-  const schema = valueSchema(type)
+  const schema = argumentSchema(type)
   return {
     ...schema,
     ...(acceptsNull(argument) && { type: [schema['type'], 'null'] }),
@@ -132,9 +132,9 @@ const repeatedWords: Readonly<Record<string, string>> = {
 /** The format of times as an example, because `plainSchema` drops the keyword `format`. */
 const TIME_EXAMPLE = 'Example: 2026-10-01T00:00:00Z.'
 
-function valueSchema(type: GraphQLInputType): JsonSchema {
+function argumentSchema(type: GraphQLInputType): JsonSchema {
   const present = isNonNullType(type) ? type.ofType : type
-  if (isListType(present)) return { type: 'array', items: valueSchema(present.ofType) }
+  if (isListType(present)) return { type: 'array', items: argumentSchema(present.ofType) }
   const named = getNamedType(present)
   if (isInputObjectType(named)) throw new Error('an argument of a tool must not be an object')
   return leafSchema(named)

@@ -7,7 +7,7 @@ import { pages, paths } from '../../platform/http/paths.ts'
 import {
   demandScopes,
   type Granted,
-  invalid,
+  reject,
   type Verdict,
 } from '../../resource/resource-server/verify-bearer.ts'
 import { makeViewerData } from '../../school/viewer/viewer-data.ts'
@@ -62,7 +62,7 @@ const links = [
 function requireMember(verdict: Verdict): Verdict {
   const demanded = demandScopes(verdict, [MEMBER_READ])
   if (demanded.kind !== 'granted' || demanded.token.siteId !== undefined) return demanded
-  return invalid('the token has a member scope but no site')
+  return reject('the token has a member scope but no site')
 }
 
 /** Creates the caller from a token; undefined for a token without a site. */

@@ -110,10 +110,10 @@ export const resolvers = {
     },
   } satisfies Record<string, Resolver<EnrolledCourse>>,
   DigitalProduct: {
-    downloadUrl: (product, _args, { downloadAddress }) => addressOf(product, downloadAddress),
+    downloadUrl: (product, _args, { downloadAddress }) => productAddress(product, downloadAddress),
     files: (product, _args, { downloadAddress }) => {
       const { fileName: name, mediaType, sizeBytes } = product
-      const downloadUrl = addressOf(product, downloadAddress)
+      const downloadUrl = productAddress(product, downloadAddress)
       if (downloadUrl === null) return []
       const fits = Number(sizeBytes) <= INT_MAX
       return [{ name, mediaType, sizeBytes: fits ? sizeBytes : null, downloadUrl }]
@@ -144,7 +144,7 @@ function knownTopic({ topic }: Pick<Notification, 'topic'>) {
 /** The maximum of an Int, which has 32 bits (GraphQL §3.5.1). */
 const INT_MAX = 2 ** 31 - 1
 
-function addressOf(
+function productAddress(
   { id: purchaseId, fileId, fileName }: BoughtDigitalProduct,
   downloadAddress: DownloadAddress,
 ): string | null {

@@ -55,7 +55,7 @@ export function openSmtp(url: string): MailTransport & { verify(): Promise<void>
     opening ??= open()
     const pool = await opening
     await use(pool).catch((error: NodemailerError) => {
-      throw failureOf(error)
+      throw smtpFailure(error)
     })
   }
   return {
@@ -98,7 +98,7 @@ export function smtpOptions(url: string) {
  * Describes a failure without the server's text, which may contain the address. A recipient or message that is rejected
  * permanently (5xx) is undeliverable. The outbox retries after other failures, such as a rejected sender or password.
  */
-function failureOf({ code, command, responseCode }: NodemailerError): Error {
+function smtpFailure({ code, command, responseCode }: NodemailerError): Error {
   const words = [code ?? 'error', command, responseCode].filter(Boolean).join(' ')
   const isFinal = /^(RCPT TO|DATA)$/.test(command ?? '') && (responseCode ?? 0) >= 500
   const why = `the mail server did not accept the message (${words})`

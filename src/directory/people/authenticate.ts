@@ -93,7 +93,7 @@ export function makeSignIn(ports: SignInPorts): SignInService {
     const begun = await limits.begin({ login, address, browserId })
     if ('waitSeconds' in begun) return { kind: 'limited', waitSeconds: begun.waitSeconds }
 
-    const outcome = await check({ login, password }, ports)
+    const outcome = await checkTyped({ login, password }, ports)
     // A refusal counts against the limits even if the platform did not respond. Otherwise, guesses would be unlimited
     // while the platform is down.
     const isFree = outcome.kind === 'signed-in' || outcome.kind === 'busy'
@@ -114,7 +114,7 @@ type Checked =
 type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
 
 /** Checks a password against the stored hash. If that fails and a hook is configured, asks the platform. */
-async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
+async function checkTyped(typed: Typed, ports: CheckPorts): Promise<Checked> {
   try {
     const outcome = await checkHash(typed, ports)
     if (outcome.kind !== 'refused' || !ports.hook) return outcome

@@ -23,9 +23,9 @@ if (process.platform === 'linux') {
   setPriority(Math.min(NICENESS_MAX, getPriority() + ADDED_NICENESS))
 }
 
-parentPort?.on('message', (task: HashTask) => parentPort?.postMessage(resultOf(task)))
+parentPort?.on('message', (task: HashTask) => parentPort?.postMessage(runHashTask(task)))
 
-function resultOf({ password, passwordHash, firebaseSignerKey }: HashTask): unknown {
+function runHashTask({ password, passwordHash, firebaseSignerKey }: HashTask): unknown {
   try {
     if (passwordHash === undefined) return hashSync(password, cost)
     const hash = readPasswordHash(passwordHash)

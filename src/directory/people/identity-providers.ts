@@ -195,12 +195,12 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
         throw new Error('the person did not authenticate again')
       }
       if (provider.claims.email in claims || !server.userinfo_endpoint)
-        return identityOf(claims, provider)
+        return providedIdentity(claims, provider)
       // Many providers return the e-mail address only at the UserInfo endpoint (OpenID Connect Core §5.4). The response
       // must have the same `sub`.
       const response = await userInfoRequest(server, client, accessToken, options)
       const more = await processUserInfoResponse(server, client, claims.sub, response)
-      return identityOf({ ...more, ...claims }, provider)
+      return providedIdentity({ ...more, ...claims }, provider)
     },
 
     /** Returns the URL that ends the session at a provider (RP-Initiated Logout §2), if it has one. */
@@ -270,7 +270,7 @@ function requestOptions({ issuer, siteId }: IdentityProvider, fetch: SendOutgoin
 }
 
 /** Reads the claims about a person. @throws an error if `sub` is not usable (OpenID Connect Core §2) */
-function identityOf(claims: IDToken, { claims: names }: IdentityProvider): ProvidedIdentity {
+function providedIdentity(claims: IDToken, { claims: names }: IdentityProvider): ProvidedIdentity {
   const { sub, [names.email]: email, [names.name]: name, [names.emailVerified]: verified } = claims
   if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new Error('the `sub` of the id_token is invalid')
   const address = typeof email === 'string' && isMailAddress(email) ? email : undefined

@@ -45,7 +45,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
   const make = (purpose: 'token' | 'code', { kind, id }: LinkName, key = linkKeys[0]) => {
     if (!key) throw new Error('one-time links need at least one key')
     const mac = createHmac('sha256', key).update(`${purpose} ${kind} ${id}`).digest()
-    return purpose === 'token' ? mac.toString('base64url') : codeOf(mac)
+    return purpose === 'token' ? mac.toString('base64url') : codeFromMac(mac)
   }
   const isGenuine = (purpose: 'token' | 'code', link: LinkName, given: string) =>
     linkKeys.some((key) => isSame(given, make(purpose, link, key)))
@@ -147,7 +147,7 @@ function unexpired(kysely: Kysely<Schema>, kind: OneTimeLinkKind, nowMs: number)
     .where('expires_at', '>', nowMs)
 }
 
-function codeOf(mac: Buffer): string {
+function codeFromMac(mac: Buffer): string {
   // The bias of a 32-bit number modulo 28 is below one in a hundred million.
   const numbers = Array.from({ length: CODE_CHARACTERS }, (_, place) => mac.readUInt32BE(place * 4))
   return numbers.map((number) => CODE_ALPHABET[number % CODE_ALPHABET.length]).join('')

@@ -170,7 +170,7 @@ export function isOutdated(text: string): boolean {
 
 function readArgon2({ text = '', m, t, p, salt, hash }: Groups): Read {
   const [memoryKib, lanes, workKib] = [Number(m), Number(p), Number(m) * Number(t)]
-  if (!bytesOf(salt) || !bytesOf(hash) || memoryKib < 8 * lanes) return undefined
+  if (!decodeBase64(salt) || !decodeBase64(hash) || memoryKib < 8 * lanes) return undefined
   if (memoryKib > MEMORY_KIB_MAX || workKib > ARGON2_WORK_KIB_MAX || lanes > ARGON2_LANES_MAX)
     return 'too costly'
   const isCheaper = workKib < OWN_COST.memoryCost * OWN_COST.timeCost
@@ -180,7 +180,7 @@ function readArgon2({ text = '', m, t, p, salt, hash }: Groups): Read {
 function readScrypt({ ln, N: given, separator, ...groups }: Groups): Read {
   const [N, r, p] = [given ?? 2 ** Number(ln), groups['r'], groups['p']].map(Number)
   const derived = readDerived(groups)
-  const tail = separator === undefined ? Buffer.alloc(0) : bytesOf(separator)
+  const tail = separator === undefined ? Buffer.alloc(0) : decodeBase64(separator)
   if (!derived || !tail || !N || !r || !p || N < 2 || N & (N - 1)) return undefined
   if (N * r * p > SCRYPT_WORK_MAX || N * r > MEMORY_KIB_MAX * 8) return 'too costly'
   const { expected } = derived
@@ -201,15 +201,15 @@ function readPbkdf2({ digest = 'sha1', i, length, ...groups }: Groups): Read {
 
 /** Reads the hash and the salt. The group `salt` contains the salt in base64; the group `text` contains it as text. */
 function readDerived({ salt: encoded, text, hash }: Groups): Derived | undefined {
-  const salt = text === undefined ? bytesOf(encoded) : Buffer.from(text)
-  const expected = bytesOf(hash)
+  const salt = text === undefined ? decodeBase64(encoded) : Buffer.from(text)
+  const expected = decodeBase64(hash)
   if (!salt || !expected) return undefined
   const { length } = expected
   return length < HASH_BYTES_MIN || length > HASH_BYTES_MAX ? undefined : { salt, expected }
 }
 
 /** Decodes canonical base64. Padding is optional; the URL-safe alphabet and passlib's dot are accepted. */
-function bytesOf(text = ''): Buffer | undefined {
+function decodeBase64(text = ''): Buffer | undefined {
   const bytes = Buffer.from(text.replaceAll('.', '+'), 'base64')
   const canonical = bytes.toString('base64').replace(/=+$/, '')
   const given = text.replace(/=+$/, '').replace(/[-.]/g, '+').replaceAll('_', '/')

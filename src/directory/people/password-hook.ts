@@ -46,7 +46,7 @@ export function makePasswordHook(settings: PasswordHookSettings, parts: HookPart
     if (running >= PARALLEL_QUESTIONS_MAX) return 'unavailable'
     running += 1
     try {
-      return readAnswer(await post(settings, question, parts))
+      return readAnswer(await askHook(settings, question, parts))
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error)
       parts.logger.warn({ detail }, 'a password check by the platform failed')
@@ -64,7 +64,7 @@ export function makePasswordHook(settings: PasswordHookSettings, parts: HookPart
 }
 
 /** Sends the question and returns the body of the response. @throws unless a short 200 response arrives in time */
-async function post(
+async function askHook(
   { url, timeoutMs }: PasswordHookSettings,
   question: Question,
   { fetch, ...parts }: HookParts,

@@ -53,7 +53,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
 
     /** Finds the time at which a person set up an authenticator app, and the number of unused recovery codes. */
     async find(personId: string) {
-      const row = await appOf(kysely, personId)
+      const row = await readAuthenticator(kysely, personId)
       return row && { since: row.confirmed_at, codesLeft: await countCodes(kysely, personId) }
     },
 
@@ -77,7 +77,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
      */
     async confirm({ sealed, session, code }: Confirmation, actor: Actor) {
       const secret = openOrNothing(seals, sealed, LABEL + session)
-      const last_step = secret && (await stepOf(secret, plain(code), now()))
+      const last_step = secret && (await stepOf(secret, normalizeCode(code), now()))
       if (!secret || !last_step) return undefined
       return await kysely.transaction().execute(async (trx) => {
         const sealed_secret = seals.seal(secret, LABEL)
@@ -90,7 +90,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
     /** Replaces the recovery codes. @returns the new codes; undefined if there is no authenticator app */
     renewCodes: async (actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
-        const app = await appOf(trx, actor.personId)
+        const app = await readAuthenticator(trx, actor.personId)
         return app && (await replaceCodes(trx, actor, { action: 'second_factor.renewed' }))
       }),
 
@@ -112,7 +112,7 @@ function makeFactorCheck(
 
   /** Accepts each code of the app only once, even if two requests send it at the same time (RFC 6238 §5.2). */
   const useAppCode = async (code: string, personId: string): Promise<boolean> => {
-    const row = await appOf(kysely, personId)
+    const row = await readAuthenticator(kysely, personId)
     if (!row) return false
     const secret = openOrNothing(seals, row.sealed_secret, LABEL)
     const step = secret && (await stepOf(secret, code, now()))
@@ -143,7 +143,7 @@ function makeFactorCheck(
 
   const checkCode = async (typed: string, actor: Actor): Promise<FactorCheck> => {
     const { personId } = actor
-    const code = plain(typed)
+    const code = normalizeCode(typed)
     const isOfApp = CODE.test(code)
     const isRight = await (isOfApp ? useAppCode(code, personId) : useRecoveryCode(code, actor))
     if (!isRight) return { kind: 'refused', why: 'wrong second factor', personId }
@@ -177,7 +177,7 @@ function makeFactorCheck(
 }
 
 const CODE = /^\d{6}$/
-const plain = (typed: string) => typed.replace(/[\s-]/g, '').toUpperCase()
+const normalizeCode = (typed: string) => typed.replace(/[\s-]/g, '').toUpperCase()
 
 /** Returns the time step of a valid code: the previous, current or next step. */
 async function stepOf(secret: string, token: string, nowMs: number): Promise<number | undefined> {
@@ -231,7 +231,7 @@ async function record(
   await queueMail(trx, { kind: 'second_factor', personId, values }, actor.now)
 }
 
-const appOf = async (kysely: Kysely<Schema>, personId: string) =>
+const readAuthenticator = async (kysely: Kysely<Schema>, personId: string) =>
   await kysely
     .selectFrom('totp')
     .select(['sealed_secret', 'confirmed_at'])

@@ -60,7 +60,7 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
       await kysely.transaction().execute(async (trx) => {
         await trx.insertInto('identity_provider').values(row).execute()
         const change = { action: 'identity_provider.add', after: { ...named, claims } } as const
-        await recordAuditEvent(trx, actor, { ...about({ id, siteId }), ...change })
+        await recordAuditEvent(trx, actor, { ...providerSubject({ id, siteId }), ...change })
       })
     },
 
@@ -81,13 +81,13 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
           await setFeature(trx, { siteId, feature: OWN_SIGN_IN, on: false }, actor)
         }
         const change = { action: 'identity_provider.remove', before: removed } as const
-        await recordAuditEvent(trx, actor, { ...about({ id, siteId }), ...change })
+        await recordAuditEvent(trx, actor, { ...providerSubject({ id, siteId }), ...change })
       })
     },
   }
 }
 
-const about = ({ id, siteId }: Pick<IdentityProvider, 'id' | 'siteId'>) => ({
+const providerSubject = ({ id, siteId }: Pick<IdentityProvider, 'id' | 'siteId'>) => ({
   ...{ subject: { kind: 'identity_provider', id }, siteId },
 })
 
@@ -123,7 +123,7 @@ function makeSetDomains(kysely: Database['kysely']) {
       await update.where('id', '=', id).execute()
       const values = { before: { domains: before.join(' ') }, after: { domains: after } }
       const change = { action: 'identity_provider.domains', ...values } as const
-      await recordAuditEvent(trx, actor, { ...about(provider), ...change })
+      await recordAuditEvent(trx, actor, { ...providerSubject(provider), ...change })
     })
     return undefined
   }

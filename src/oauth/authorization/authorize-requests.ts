@@ -17,7 +17,7 @@ import { seeOther, sendPublicPage } from '../../platform/http/page.ts'
 import { AREA_SEPARATOR, changePaths, pages, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { isUnreviewed } from '../clients/client.ts'
-import { factsOf } from '../clients/client-metadata.ts'
+import { factsOfClient } from '../clients/client-metadata.ts'
 import { unverifiedClaims } from '../clients/proofs.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { conformanceScopes } from './conformance-profile.ts'
@@ -124,7 +124,7 @@ function areasIn(named: readonly string[]): string[] {
  */
 function offerApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
   const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
-  const client = oidc?.client && factsOf(oidc.client)
+  const client = oidc?.client && factsOfClient(oidc.client)
   const returnHref = ctx.response.get('Location')
   if (!client || !isUnreviewed(client) || !/[?&]error=invalid_scope(&|$)/.test(returnHref)) return
   ctx.remove('Location')
@@ -167,7 +167,7 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
     _scope: unknown,
     client: KoaContextWithOIDC['oidc']['client'],
   ): void => {
-    if (client && factsOf(client).state !== 'active') throw clientSwitchedOff()
+    if (client && factsOfClient(client).state !== 'active') throw clientSwitchedOff()
     const tooLong = explainTooLong(params, limits)
     if (tooLong) throw parameterTooLong(tooLong)
     const problem = explainUnknownScopes({ client, params, baseUrl: provider.issuer })
@@ -203,7 +203,7 @@ export function explainTooLong(
 ): string | undefined {
   let total = 0
   for (const [name, value] of Object.entries(parameters)) {
-    const bytes = bytesOf(value ?? '')
+    const bytes = jsonBytes(value ?? '')
     const max = name === 'state' ? limits.stateBytesMax : (bytesMax[name] ?? OTHERS_BYTES_MAX)
     if (bytes > max) return `the parameter ${name} has ${bytes} bytes; send at most ${max}`
     total += bytes
@@ -213,7 +213,7 @@ export function explainTooLong(
 }
 
 /** Returns the length of a value in bytes of JSON. A control character takes up to six, a Chinese character three. */
-function bytesOf(value: unknown): number {
+function jsonBytes(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2
 }

@@ -9,7 +9,7 @@ import type { Person } from '../../directory/people/person-store.ts'
 import { browserOf } from '../../platform/http/browser.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
-const newId = () => randomBytes(16).toString('base64url')
+const newSessionId = () => randomBytes(16).toString('base64url')
 
 /**
  * Creates the function that finds the person to whom the browser's session belongs. The function also records a
@@ -36,7 +36,7 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
     }
     if (given.authenticatedAt <= (person.signedOutAt ?? 0)) return { ...person, session: undefined }
     // Use a new id, because copies of an ended session's cookies, or of the session store, may still exist.
-    if (!person.session) session.uid = newId()
+    if (!person.session) session.uid = newSessionId()
     const { uid: id } = session
     await begin(ctx, person, { id, personId, ...given })
     return { ...person, session: { id, ...given, seenAt: given.authenticatedAt } }
@@ -59,7 +59,7 @@ export async function renewSession(
   const acr = keepsFactor ? MFA_ACR : given.acr
   const amr = [...new Set([...given.amr, ...((keepsFactor && session.amr) || [])])]
   session.resetIdentifier()
-  Object.assign(session, { uid: newId(), authorizations: undefined })
+  Object.assign(session, { uid: newSessionId(), authorizations: undefined })
   session.loginAccount({ accountId: personId, acr, amr })
   await session.save(sessionIdleSeconds)
   const options = { httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: true } as const

@@ -8,7 +8,7 @@ import {
 
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
-import { factsOf } from '../clients/client-metadata.ts'
+import { factsOfClient } from '../clients/client-metadata.ts'
 import type { AccessToken, RefreshToken } from '../token/tokens.ts'
 import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
@@ -159,7 +159,7 @@ function codeAdapter({ exchange }: EngineDependencies): Partial<Adapter> {
       return {
         ...code,
         // For our own pages, `sid` is the id of the browser's session, because page sessions end with that session.
-        ...(client && factsOf(client).origin === 'first_party' && { sid: code.sessionUid }),
+        ...(client && factsOfClient(client).origin === 'first_party' && { sid: code.sessionUid }),
         ...(usedAt !== undefined && { consumed: Math.floor(usedAt / 1000) }),
       }
     },

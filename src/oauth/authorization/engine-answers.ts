@@ -10,7 +10,7 @@ import {
   NO_CLIENT_ID,
   SEVERAL_MECHANISMS,
 } from '../clients/authenticate-client.ts'
-import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
+import { type EngineClient, factsOfClient } from '../clients/client-metadata.ts'
 import { explainRedirect } from '../clients/redirect-difference.ts'
 import { explainRefusedScopes, problemOfScopes } from '../clients/refused-scopes.ts'
 import type { Exchange } from '../token/authorization-code.ts'
@@ -264,5 +264,5 @@ function scopeOf(params: RefusedRequest['params']): string {
 }
 
 function describedClient(client: EngineClient) {
-  return { ...factsOf(client), open: client.scope?.split(' ') ?? [] }
+  return { ...factsOfClient(client), open: client.scope?.split(' ') ?? [] }
 }

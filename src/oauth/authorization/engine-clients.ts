@@ -11,7 +11,7 @@ import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { OutgoingInit } from '../../platform/outgoing/guarded-fetch.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { isUnreviewed } from '../clients/client.ts'
-import { type EngineClient, factsOf, toClientMetadata } from '../clients/client-metadata.ts'
+import { type EngineClient, factsOfClient, toClientMetadata } from '../clients/client-metadata.ts'
 import type { DocumentClients } from '../clients/document-clients.ts'
 import { fetchBounds, makeFetchGovernor } from '../clients/fetch-governor.ts'
 import { isLoopbackClientId } from '../clients/loopback-clients.ts'
@@ -162,7 +162,7 @@ export function engineRequests({
     return await fetch(address, { ...options, redirect: 'manual', privateAddress })
   }
   const askForKeys = async (client: EngineClient, address: string, options: OutgoingInit) => {
-    const governor = isUnreviewed(factsOf(client)) ? unapproved : trusted
+    const governor = isUnreviewed(factsOfClient(client)) ? unapproved : trusted
     const end = governor.begin(new URL(address).host)
     if (!end) throw new Error('too many requests for client keys: retry in a minute')
     try {

@@ -12,7 +12,7 @@ import { interactionGone } from '../../platform/http/errors.ts'
 import { prefer, readUiLocales } from '../../platform/http/language.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
-import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
+import { type EngineClient, factsOfClient } from '../clients/client-metadata.ts'
 import type { NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
 import { loginResult } from './browser-session.ts'
@@ -22,7 +22,7 @@ import { OPERATORS_NEED_MFA, plainNames, requiredAcr } from './required-acr.ts'
 
 export type Interactions = ReturnType<typeof makeInteractions>
 
-export type PendingInteraction = ReturnType<typeof describe>
+export type PendingInteraction = ReturnType<typeof describeWaiting>
 
 export type PromptName = 'login' | 'select_account' | 'consent'
 
@@ -37,7 +37,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
 
   return {
     /** Finds this browser's interaction. @throws interactionGone if there is none, or it may no longer continue */
-    find: async (ctx: Context) => describe(await findWaiting(ctx, provider, dependencies)),
+    find: async (ctx: Context) => describeWaiting(await findWaiting(ctx, provider, dependencies)),
     /** Completes a sign-in. No session begins if the person signed out everywhere at or after `authenticatedAt`. */
     async signedIn(ctx: Context, authentication: Authentication) {
       // Keep the chosen site, because it may be the reason for this second sign-in.
@@ -89,7 +89,7 @@ async function findWaiting(
   // Callbacks that match a pattern are added to a client only in authorization requests, so this client lacks them.
   const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
   const mustPush = client['requirePushedAuthorizationRequests'] === true
-  return { details, person, client: factsOf(client), redirectUri, byPattern, mustPush }
+  return { details, person, client: factsOfClient(client), redirectUri, byPattern, mustPush }
 }
 
 /**
@@ -100,11 +100,11 @@ function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boo
   const allowed = client.scope?.split(' ')
   const asked = String(params['scope'] ?? '').split(' ')
   if (allowed && asked.some((scope) => findScope(scope) && !allowed.includes(scope))) return false
-  const hasPatterns = factsOf(client).origin === 'integration'
+  const hasPatterns = factsOfClient(client).origin === 'integration'
   return hasPatterns || client.redirectUriAllowed(String(params['redirect_uri']))
 }
 
-function describe({ details, person, client, redirectUri, byPattern, mustPush }: Waiting) {
+function describeWaiting({ details, person, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params } = details
   const maxAge = params['max_age'] ?? params[plainNames.max_age]
   const { clientId, document } = client
@@ -137,7 +137,7 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     /** The requested scopes that the remembered grant lacks; empty if no grant is remembered. */
     newScopes: details.grantId === undefined ? [] : missingScopes(prompt.details),
     /** For the prompt `select_account`, the sites to choose from. For other prompts, the request's site, if any. */
-    sites: sitesOf(prompt.details as PromptDetails),
+    sites: offeredSites(prompt.details as PromptDetails),
     /** Link for using another account. Repeats the request or, if requests must be pushed, signs the person out. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
@@ -173,7 +173,7 @@ function missingScopes(details: PromptDetails): string[] {
   return [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
 }
 
-function sitesOf({ sites, site }: PromptDetails): readonly HeldSite[] {
+function offeredSites({ sites, site }: PromptDetails): readonly HeldSite[] {
   return sites ?? (site ? [site] : [])
 }
 
@@ -214,7 +214,7 @@ async function grantOfConsent(
     clientId,
     clientName: name,
     clientOrigin: origin,
-    siteId: sitesOf(missing)[0]?.id,
+    siteId: offeredSites(missing)[0]?.id,
     documentFingerprint: missing.fingerprint,
     allowed: { openid, resources },
   }

@@ -2,7 +2,7 @@ import { interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
 import { accessDenied } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { factsOf } from '../clients/client-metadata.ts'
+import { factsOfClient } from '../clients/client-metadata.ts'
 import { consentCannotBeRemembered, isApproved } from './decide-consent.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { decideRequestedSite, siteOfSession, sitesOf } from './requested-site.ts'
@@ -24,7 +24,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   login?.checks.add(
     new Check('other_site', 'the session is not for this site', 'login_required', async (ctx) => {
       const from = siteOfSession(ctx.oidc)
-      const { origin, siteId } = ctx.oidc.client ? factsOf(ctx.oidc.client) : {}
+      const { origin, siteId } = ctx.oidc.client ? factsOfClient(ctx.oidc.client) : {}
       // Our own pages check the site themselves, because the request does not name the page.
       if (origin === 'first_party' || (from !== undefined && from === siteId)) return false
       const decision = await decideRequestedSite(ctx, dependencies)
@@ -64,7 +64,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
       async (ctx) => {
         const { client, params, result } = ctx.oidc
         if (result?.consent || !client) return false
-        const facts = factsOf(client)
+        const facts = factsOfClient(client)
         const sites = facts.document ? sitesOf(await decideRequestedSite(ctx, dependencies)) : []
         const redirectUri = String(params?.['redirect_uri'])
         return consentCannotBeRemembered(facts, redirectUri, sites, dependencies.connectionPrefixes)
@@ -75,7 +75,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
     consent.details = async (ctx) => {
       const [site] = sitesOf(await decideRequestedSite(ctx, dependencies))
       // The consent applies only to this version of the document.
-      const document = ctx.oidc.client && factsOf(ctx.oidc.client).document
+      const document = ctx.oidc.client && factsOfClient(ctx.oidc.client).document
       const reviewed = document && isApproved(document, site)
       return { site, fingerprint: document?.fingerprint, reviewed }
     }

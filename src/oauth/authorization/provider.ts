@@ -52,7 +52,7 @@ export function createProvider(
     jwks: { keys },
     cookies: cookies(dependencies),
     ...protocol(dependencies),
-    ...people(dependencies),
+    ...accountSettings(dependencies),
     ttl: ttl(dependencies),
     features: features(dependencies),
     renderError: engineErrorRenderer(dependencies.documents.admitsAddress),
@@ -86,7 +86,7 @@ function cookies({ cookieKeys, baseUrl }: EngineDependencies): Configuration['co
   }
 }
 
-function people(dependencies: EngineDependencies): Configuration {
+function accountSettings(dependencies: EngineDependencies): Configuration {
   const { grants, conformance, platform } = dependencies
   const findSessionPerson = makeFindSessionPerson(dependencies)
   return {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
-import { factsOf } from '../clients/client-metadata.ts'
+import { factsOfClient } from '../clients/client-metadata.ts'
 import { coversRequest } from './decide-consent.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { decideRequestedSite } from './requested-site.ts'
@@ -21,7 +21,7 @@ export async function findRememberedGrant(
 ): Promise<EngineGrant | undefined> {
   const { client, provider, result, session } = ctx.oidc
   if (!client) return undefined
-  const { clientId, origin, document } = factsOf(client)
+  const { clientId, origin, document } = factsOfClient(client)
   const grantId = result?.consent?.grantId ?? session?.grantIdFor(clientId)
   if (origin === 'first_party') return await findOwnGrant(ctx, grantId, dependencies)
 
@@ -47,7 +47,7 @@ async function findOwnGrant(
   const { account, client, provider } = oidc
   const known = grantId && (await provider.Grant.find(grantId))
   if (known || !account || !client) return known || undefined
-  const { clientId, name, origin } = factsOf(client)
+  const { clientId, name, origin } = factsOfClient(client)
   const id = newGrantId()
   await grants.store.save({
     id,

@@ -4,7 +4,7 @@ import type { LiveSession } from '../../directory/people/browser-sessions.ts'
 import { needsOperator, needsToChange } from '../../directory/scopes/policy.ts'
 import { decideSite, type HeldSite, type SiteDecision } from '../../directory/sites/site-choice.ts'
 import type { DocumentState } from '../clients/client.ts'
-import { factsOf } from '../clients/client-metadata.ts'
+import { factsOfClient } from '../clients/client-metadata.ts'
 import { isApproved } from './decide-consent.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
@@ -17,7 +17,7 @@ export async function decideRequestedSite(
 ): Promise<SiteDecision> {
   const { client, account } = oidc
   if (!client || !account) return { kind: 'none' }
-  const { clientId, origin, siteId, document } = factsOf(client)
+  const { clientId, origin, siteId, document } = factsOfClient(client)
   const scopes = String(oidc.params?.['scope'] ?? '').split(' ')
   const operator = needsOperator(scopes)
   if (siteId === undefined && !operator) return { kind: 'none' }
@@ -28,7 +28,7 @@ export async function decideRequestedSite(
     ownersOnly: origin === 'operator',
     operator,
     held: held.filter(({ id }) => onlySiteId === undefined || id === onlySiteId),
-    admits: (site) => !document || admitsDocument(site, document, scopes),
+    admits: (site) => !document || siteAdmits(site, document, scopes),
     chosenSiteId: chosenSite(oidc),
     // With prompt=select_account, the person must choose again.
     rememberedSiteId: oidc.promptPending('select_account')
@@ -49,7 +49,7 @@ export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
 }
 
 /** Whether the site's review permits the scopes. Blocked clients get none. Unapproved clients get no write scopes. */
-function admitsDocument(
+function siteAdmits(
   site: HeldSite,
   document: DocumentState,
   scopes: readonly string[],

@@ -31,7 +31,7 @@ export const NOTICE_WITHIN_MS = 8000
 export const NOTICE_ATTEMPTS_MAX = 6
 
 export function makeSignOuts(ports: SignOutPorts) {
-  const { findEnds, ...sessions } = makeSessions(ports)
+  const { findEnds, ...sessions } = makeAppSessions(ports)
   return {
     ...sessions,
     /** Creates the background task that finds ended sessions. */
@@ -85,7 +85,7 @@ const SESSIONS_PER_ROUND = 200
  * `quietEnds`. Unless the person signs out, `judgeAccess` decides whether a session has ended. It also judges every use
  * of a token. So even a change made by hand in the database can cause a notice.
  */
-function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
+function makeAppSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
   const end = async ({ family_id, grant_id, sid }: EndedSession, reason: SessionEnd) =>
     await kysely.transaction().execute(async (trx) => {
       // Exchanges with the same grant and `sid` belong to one session. One notice covers them all.

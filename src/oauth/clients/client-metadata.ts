@@ -77,7 +77,7 @@ export function compareSecretsByDigest(provider: Provider): void {
   }
 }
 
-export function factsOf(client: EngineClient) {
+export function factsOfClient(client: EngineClient) {
   const facts = client['x_facts'] as ClientFacts
   return { ...facts, clientId: client.clientId, name: client.clientName ?? client.clientId }
 }

@@ -100,7 +100,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       if (!readDocumentAddress(clientId)) return undefined
       const row = await readRow(database, clientId)
       if (!row || (fresh && row.fresh_until <= now())) return undefined
-      return clientOf(row, admitsAddress(clientId), privateKeyJwt)
+      return documentClient(row, admitsAddress(clientId), privateKeyJwt)
     },
     /** Stores the configured copy of a document, unless a stored copy exists. Operators can then review the document. */
     async keepConfigured(clientId: string): Promise<void> {
@@ -115,7 +115,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       const mayCopy = failure && !failure.gone
       const row = (await readRow(database, clientId)) ?? (mayCopy && (await keepCopy(address)))
       const isUsable = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
-      if (row && isUsable) return clientOf(row, admitsAddress(clientId), privateKeyJwt)
+      if (row && isUsable) return documentClient(row, admitsAddress(clientId), privateKeyJwt)
       throw new Error(`the metadata document is unusable: ${failure?.why ?? 'it no longer exists'}`)
     },
   }
@@ -207,7 +207,7 @@ async function readRow({ kysely }: Database, clientId: string) {
     .executeTakeFirst()
 }
 
-function clientOf(
+function documentClient(
   row: NonNullable<Awaited<ReturnType<typeof readRow>>>,
   admitted: boolean,
   privateKeyJwt: boolean,

@@ -67,7 +67,7 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
       if (!found.unused && usedAtMs - found.usedAtMs > DAY_MS) {
         await keep(clientId, { ...found, usedAtMs })
       }
-      return clientOf(clientId, found, loopbackHosts)
+      return loopbackClient(clientId, found, loopbackHosts)
     },
     /** Marks the client as used after a person has consented. */
     async use(clientId: string): Promise<void> {
@@ -118,7 +118,7 @@ async function countUnused(
   return displaced.map((row) => row.client_id)
 }
 
-function clientOf(
+function loopbackClient(
   clientId: string,
   { name, redirectUris, postLogoutRedirectUris, grantTypes }: LoopbackRecord,
   loopbackHosts: readonly string[],

@@ -23,7 +23,7 @@ export function explainRedirect(
   const url = URL.parse(sent)
   if (url === null) return `${name} is not an absolute URI`
   const [nearest] = registered
-    .flatMap((address) => differenceOf(url, sent, address) ?? [])
+    .flatMap((address) => describeDifference(url, sent, address) ?? [])
     .sort((a, b) => a.distance - b.distance)
   const atHost = `${name} at ${shownUri(`${url.protocol}//${url.host}`)} is not registered`
   if (!nearest) return `${atHost}; the client has no registered ${name}`
@@ -46,11 +46,11 @@ const parts: readonly [name: string, of: (url: URL, spelled: string) => string][
   ['user info', ({ username, password }) => `${username}:${password}`],
 ]
 
-function differenceOf(sentUrl: URL, sent: string, address: string) {
+function describeDifference(sentUrl: URL, sent: string, address: string) {
   const url = URL.parse(address)
   if (url === null) return undefined
   const unlike = parts.filter(([, of]) => of(sentUrl, sent) !== of(url, address))
-  const hint = hintOf(sentUrl, url)
+  const hint = mistakeHint(sentUrl, url)
   // Prefer a registered URI that differs by a common mistake.
   const weight = unlike.reduce((sum, part) => sum + parts.length - parts.indexOf(part), 0)
   const distance = weight - (hint === undefined ? 0 : parts.length - 1)
@@ -58,7 +58,7 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
 }
 
 /** Names the common mistake in the sent URI, compared with the registered one. Returns undefined if there is none. */
-function hintOf(sent: URL, registered: URL): string | undefined {
+function mistakeHint(sent: URL, registered: URL): string | undefined {
   const hosts = [sent.hostname, registered.hostname]
   if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {
     return 'localhost, 127.0.0.1 and [::1] are different hosts'

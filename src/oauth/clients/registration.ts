@@ -56,7 +56,7 @@ async function answerRegistration(
   { policy, clients, noteEvent }: RegistrationDependencies,
 ): Promise<void> {
   refuseTooMany(ctx, await clients.countRegistration(ctx.ip))
-  const decision = decideRegistration(await readBody(ctx), policy)
+  const decision = decideRegistration(await readMetadata(ctx), policy)
   const isPlatform = 'integration' in decision
   const record = isPlatform
     ? await registerIntegration(ctx, decision, clients)
@@ -70,7 +70,7 @@ async function answerRegistration(
   ctx.body = { ...record, response_types: ['code'], scope: decision.scope }
 }
 
-async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>> {
+async function readMetadata(ctx: Context): Promise<Readonly<Record<string, unknown>>> {
   if (!ctx.is('application/json')) throw unsupportedBody('application/json')
   const text = decodeUtf8(await readRequestBody(ctx, BODY_BYTES_MAX))
   const read = text === undefined ? { problem: 'it is not UTF-8' } : parseStrictObject(text)

@@ -45,7 +45,7 @@ export function makeGrantUsage(database: Database, now: () => number) {
         const batch = taken.slice(0, GRANTS_PER_WRITE)
         try {
           const { engine, kysely } = database
-          await kysely.transaction().execute(async (trx) => await write(trx, engine, batch))
+          await kysely.transaction().execute(async (trx) => await writeUses(trx, engine, batch))
         } catch (error) {
           for (const [grantId, uses] of taken) count(grantId, uses)
           throw error
@@ -57,7 +57,7 @@ export function makeGrantUsage(database: Database, now: () => number) {
 }
 
 /** Writes a batch, except for ended grants. Uses one JSON parameter, because binding each value costs more time. */
-async function write(
+async function writeUses(
   trx: Transaction<Schema>,
   engine: Database['engine'],
   batch: readonly [string, Uses][],

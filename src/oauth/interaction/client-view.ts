@@ -12,7 +12,7 @@ export function clientView({ client, redirectUri }: PendingInteraction): ClientV
   return {
     name: client.name,
     kind: kindOfClient(client, redirectUri),
-    host: hostOf(redirectUri),
+    host: describeTarget(redirectUri),
     siteName: client.siteName,
     describedAt: client.describedAt,
   }
@@ -29,7 +29,7 @@ function kindOfClient(
 }
 
 /** Describes where a redirect URI leads: to a host, to this computer, or to an app on this device. */
-function hostOf(redirectUri: string): HtmlValue {
+function describeTarget(redirectUri: string): HtmlValue {
   const url = new URL(redirectUri)
   if (isLoopbackHost(url.hostname)) return text('client.thisComputer', { host: url.hostname })
   return /^https?:$/.test(url.protocol)

@@ -12,7 +12,7 @@ import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { PendingInteraction, PromptName } from '../authorization/engine-interactions.ts'
 import { cancellations, formToken, makePromptPages, type PromptPages } from './prompt-pages.ts'
-import { providerRoutes } from './provider-routes.ts'
+import { providerSignInRoutes } from './provider-routes.ts'
 import { eventOf, makeSignInSteps, type Step } from './sign-in-steps.ts'
 import type { InteractionPorts } from './ways.ts'
 
@@ -50,7 +50,7 @@ export function interactionRoutes(dependencies: InteractionPorts): Router {
   declare(pages.signInWithPasskey, 'login', { answer: passkey })
   declare(pages.secondStep, 'login', secondStep)
   declare(pages.resetSecondStep, 'login', { answer: resetApp })
-  providerRoutes(router, form, {
+  providerSignInRoutes(router, form, {
     ...{ ...dependencies, proceed, refuse },
     find: async (ctx) => await findPending(ctx, 'login', dependencies),
   })

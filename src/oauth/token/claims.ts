@@ -60,7 +60,7 @@ export function makeFindAccount(
       const person = await findSessionPerson(ctx, personId)
       if (!person) return undefined
       const { id, name, email, session } = person
-      return { ...accountOf({ sub: id, name, email }), session }
+      return { ...engineAccount({ sub: id, name, email }), session }
     }
     const { grantId, clientId, scopes } = token
     const facts = await findGrant({ grantId })
@@ -76,11 +76,11 @@ export function makeFindAccount(
     }
     // The conformance suite warns about profile claims in an id_token, and requests them from UserInfo.
     const bare = conformance?.covers(clientId)
-    return accountOf(bare ? { sub: facts.person.id } : claimsOf(facts))
+    return engineAccount(bare ? { sub: facts.person.id } : claimsOf(facts))
   }
 }
 
-function accountOf(claims: Claims) {
+function engineAccount(claims: Claims) {
   return { accountId: claims.sub, claims: () => claims }
 }
 

@@ -37,13 +37,13 @@ export function judgeGeneration(
       ? { kind: 'retry', replacedAt }
       : { kind: 'reused' }
   }
-  return endOf(token, lifetimes) <= nowMs
+  return expiryOf(token, lifetimes) <= nowMs
     ? { kind: 'lost', reason: 'the refresh token has expired' }
     : { kind: 'good' }
 }
 
 /** Returns when the family's current refresh token expires if unused, in epoch milliseconds. */
-export function endOf(
+export function expiryOf(
   { family: { steps, startedAt }, isEndless }: Pick<UsedToken, 'family' | 'isEndless'>,
   { refreshTokenSeconds, refreshTokenAbsoluteSeconds }: Lifetimes,
 ): number {

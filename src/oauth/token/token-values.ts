@@ -39,7 +39,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       familyId,
       generation: Number.parseInt(generation, BASE),
       isGenuine: ({ seed }) =>
-        keys.some((key) => timingSafeEqual(said, Buffer.from(macOf(key, text, seed)))),
+        keys.some((key) => timingSafeEqual(said, Buffer.from(tokenMac(key, text, seed)))),
     }
   }
   return {
@@ -52,7 +52,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
     /** Derives the refresh token of a generation. The result is the same in every process with the same secret. */
     writeRefreshToken({ id, seed }: Pick<Family, 'id' | 'seed'>, generation: number): string {
       const text = `${id}.${generation.toString(BASE)}`
-      return `${text}.${macOf(current, text, seed)}`
+      return `${text}.${tokenMac(current, text, seed)}`
     },
 
     /** Parses an access token without verifying it. Returns undefined for any other format. */
@@ -75,7 +75,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
     ): string {
       const issuedAt = issuedAtSeconds.toString(BASE)
       const text = `${id}.${generation.toString(BASE)}.${issuedAt}.${encodeScopes(scopes, has)}`
-      return `${text}.${macOf(current, text, seed)}`
+      return `${text}.${tokenMac(current, text, seed)}`
     },
   }
 }
@@ -95,7 +95,7 @@ export function familyOfCode(code: string): string {
   return sha256(code)
 }
 
-function macOf(key: KeyObject, text: string, seed: string): string {
+function tokenMac(key: KeyObject, text: string, seed: string): string {
   return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
 }
 

@@ -1,6 +1,6 @@
 import type { AssuranceDemand } from '../../directory/scopes/sensitive-operations.ts'
 import type { FindGrant } from '../grants/judge-access.ts'
-import { endOf, type Lifetimes } from './refresh-token-use.ts'
+import { expiryOf, type Lifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /** An access token with all facts that decide whether it may be used. */
@@ -85,7 +85,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
         scopes: token.scopes,
         /** The start or last refresh of the family, in epoch seconds. */
         issuedAt: Math.floor((steps.at(-1) ?? startedAt) / 1000),
-        expiresAt: Math.floor(endOf(found, lifetimes) / 1000),
+        expiresAt: Math.floor(expiryOf(found, lifetimes) / 1000),
       }
     },
   }

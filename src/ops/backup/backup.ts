@@ -65,7 +65,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
 /** Copies uploaded files, and returns the paths of the copies. Files never change, so every copy is consistent. */
 async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   const copied: string[] = []
-  for (const path of await listFiles(join(dataDir, FILES_FOLDER))) {
+  for (const path of await listFilePaths(join(dataDir, FILES_FOLDER))) {
     const part = `${FILES_FOLDER}/${path}`
     const target = join(folder, part)
     await mkdir(dirname(target), { recursive: true, mode: 0o700 })
@@ -81,7 +81,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
 }
 
 /** Lists the paths of all files in a folder, if it exists. Skips unfinished uploads. */
-export async function listFiles(folder: string): Promise<string[]> {
+export async function listFilePaths(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
     // The folder does not exist before the first upload.
     if (codeOf(error) === 'ENOENT' && !existsSync(folder)) return []

@@ -3,7 +3,7 @@ import { chmod, copyFile, link, mkdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import type { DatabaseLocation } from '../../platform/store/database.ts'
-import { listFiles } from './backup.ts'
+import { listFilePaths } from './backup.ts'
 import {
   countRelations,
   finishPostgres,
@@ -61,7 +61,7 @@ export async function* findObstacles(
   }
   yield* findExistingDatabase(location)
   const files = join(dataDir, FILES_FOLDER)
-  if (filesOnDisk && (await listFiles(files)).length > 0) {
+  if (filesOnDisk && (await listFilePaths(files)).length > 0) {
     yield `${files} is not empty. Restore into a new DATA_DIR.`
   }
 }

@@ -22,11 +22,11 @@ export async function printAudit(config: Config, given: Given): Promise<undefine
   const lineOf = given.json ? eventLine : describeEvent
   await withDatabase(config, 'reads', async (database) => {
     const filter = await readFilter(database, given)
-    for await (const event of inOrder(database, filter)) process.stdout.write(`${lineOf(event)}\n`)
+    for await (const event of byTime(database, filter)) process.stdout.write(`${lineOf(event)}\n`)
   })
 }
 
-async function* inOrder(database: Database, filter: AuditFilter): AsyncGenerator<FoundEvent> {
+async function* byTime(database: Database, filter: AuditFilter): AsyncGenerator<FoundEvent> {
   const order = orderBy('occurred_at', 'asc', 'e.occurred_at', 'e.id')
   let page: Page<FoundEvent> | undefined
   do {

@@ -20,7 +20,7 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
 
 const timeLimits = { answerWithinMs: 30_000, migrationTimeoutMs: 60 * 60_000 }
 
-function placeOf(config: Config) {
+function servicePlace(config: Config) {
   return {
     location: locationOf(config),
     dataDir: config.dataDir,
@@ -31,7 +31,7 @@ function placeOf(config: Config) {
 
 /** `backup <folder>`: backs up a running or stopped service. @throws {CommandRefused} if the backup lacks files */
 export async function backUp(config: Config, { argument: folder }: Given): Promise<string> {
-  const place = placeOf(config)
+  const place = servicePlace(config)
   const { location } = place
   if (location.kind === 'sqlite' && !existsSync(location.file)) {
     throw new Error(
@@ -45,7 +45,7 @@ export async function backUp(config: Config, { argument: folder }: Given): Promi
     version: packageJson.version,
   })
   const reminders = remindersOf(config, manifest)
-  const report = [`Backed up to ${folder}: ${summaryOf(manifest)}.`, ...reminders].join('\n')
+  const report = [`Backed up to ${folder}: ${backupSummary(manifest)}.`, ...reminders].join('\n')
   mustHaveFiles(manifest, report)
   return report
 }
@@ -68,10 +68,10 @@ export async function checkBackup(folder: string): Promise<string> {
     throw new CommandRefused(report, `The backup ${folder} is damaged. Use another one.`)
   const made = `The backup was made by version ${manifest.version} at ${manifest.madeAt}, for ${manifest.issuer}.`
   mustHaveFiles(manifest, made)
-  return `The backup ${folder} is complete: ${summaryOf(manifest)}.\n${made}`
+  return `The backup ${folder} is complete: ${backupSummary(manifest)}.\n${made}`
 }
 
-function summaryOf({ engine, rows, schema, parts, files }: Manifest): string {
+function backupSummary({ engine, rows, schema, parts, files }: Manifest): string {
   const rowCount = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const megabytes = (parts.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6).toFixed(1)
   const fileCount = parts.filter(({ path }) => path.startsWith('files/')).length
@@ -100,7 +100,7 @@ function* remindersOf({ redis, secrets, dataDir }: Config, { files }: Manifest):
  */
 export async function restore(config: Config, { argument: folder, ...given }: Given) {
   const keepGrants = given['keep-grants'] ?? false
-  const target = placeOf(config)
+  const target = servicePlace(config)
   const manifest = await readManifest(folder)
   const unknown = await unknownMigrations(manifest.schema, manifest.engine)
   const newer =
@@ -113,10 +113,10 @@ export async function restore(config: Config, { argument: folder, ...given }: Gi
     throw new CommandRefused(obstacles.join('\n'), `${folder} was not restored.`)
   }
   const placed = await placeParts(folder, manifest, target)
-  const ended = await settle(placed.location, keepGrants, manifest.madeAt)
+  const ended = await completeRestore(placed.location, keepGrants, manifest.madeAt)
   await placed.finish()
   return [
-    `Restored ${folder}, made at ${manifest.madeAt}: ${summaryOf(manifest)}.`,
+    `Restored ${folder}, made at ${manifest.madeAt}: ${backupSummary(manifest)}.`,
     ended === undefined
       ? 'Grants and sessions of the backup were kept, including any that ended after the backup was made.'
       : `Ended all sessions and grants (grants: ${ended}). People must sign in and authorize again.`,
@@ -125,7 +125,7 @@ export async function restore(config: Config, { argument: folder, ...given }: Gi
 }
 
 /** Applies migrations, ends grants and sessions unless they are kept, and records the restore. */
-async function settle(location: DatabaseLocation, keepGrants: boolean, madeAt: string) {
+async function completeRestore(location: DatabaseLocation, keepGrants: boolean, madeAt: string) {
   await using database = await openDatabase(location, { ...timeLimits, finishesRestore: true })
   const { now } = await openStoreClock(database)
   const grantsEnded = keepGrants ? undefined : (await endEverythingNow(database, now)).grants

@@ -143,7 +143,7 @@ const commands: Readonly<Record<string, Command>> = {
 
 /** Returns a function that runs the command; undefined if the arguments are invalid. Options may appear anywhere. */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
-  const parsed = parse(given)
+  const parsed = parseWords(given)
   if (!parsed) return undefined
   const { positionals: words, values } = parsed
   if (words.length === 0 && values.help) return async () => help.trimEnd()
@@ -156,11 +156,11 @@ function findCommand(given: readonly string[]): (() => Promise<string | undefine
   if (!Object.keys(values).every((option) => known.includes(option))) return undefined
   return async () => {
     const input = { ...values, argument: words.at(-1) ?? '' }
-    return (await command.run?.(input)) ?? (await command.load?.())?.(await read(), input)
+    return (await command.run?.(input)) ?? (await command.load?.())?.(await loadConfig(), input)
   }
 }
 
-function parse(given: readonly string[]) {
+function parseWords(given: readonly string[]) {
   try {
     const parsed = parseArgs({ args: [...given], options, allowPositionals: true, tokens: true })
     const named = parsed.tokens.flatMap((token) => (token.kind === 'option' ? token.name : []))
@@ -170,7 +170,7 @@ function parse(given: readonly string[]) {
   }
 }
 
-async function read(): Promise<Config> {
+async function loadConfig(): Promise<Config> {
   const { readConfig } = await import('../../config/config.ts')
   return readConfig(process.env, join(import.meta.dirname, '../../../config'))
 }

@@ -51,7 +51,7 @@ export async function importCampus(
         after: { ...report.written, ...(missing !== 'keep' && { absent: report.absent }) },
       })
     }
-    const text = summary(path, report, missing)
+    const text = importSummary(path, report, missing)
     if (report.rejectedCount > 0 || typeof report.absent === 'string')
       throw new CommandRefused(problems(report), text)
     return text
@@ -112,7 +112,7 @@ function problems({ rejected, rejectedCount, dependents, absent }: ImportReport)
   return lines.join('\n')
 }
 
-function summary(path: string, report: ImportReport, missing: Missing | undefined): string {
+function importSummary(path: string, report: ImportReport, missing: Missing | undefined): string {
   const { written, skipped, rejectedCount, absent, deleted } = report
   const parts = [`Imported ${path}: ${listCounts(written) || 'nothing'}.`]
   if (skipped > 0) parts.push(`Lines already written by an earlier run: ${skipped}.`)

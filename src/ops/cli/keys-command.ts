@@ -16,9 +16,9 @@ export async function listSigningKeys(config: Config): Promise<string> {
     const keys = openKeys(config, { database, now }).signing
     const [tokens, upstreams] = [await listKeys(keys.tokens), await listKeys(keys.upstreams)]
     if (tokens.length === 0) return 'There are no signing keys yet; the first start creates them.'
-    const lines = tokens.map(lineOf)
+    const lines = tokens.map(keyLine)
     if (upstreams.length === 0) return lines.join('\n')
-    return [...lines, '', 'For the platform API:', ...upstreams.map(lineOf)].join('\n')
+    return [...lines, '', 'For the platform API:', ...upstreams.map(keyLine)].join('\n')
   })
 }
 
@@ -59,6 +59,6 @@ const meanings = {
   retired: 'no longer signs, but is still published',
 } as const satisfies Record<KeyRow['state'], string>
 
-function lineOf({ kid, state, createdAt }: KeyRow): string {
+function keyLine({ kid, state, createdAt }: KeyRow): string {
   return `${kid}  ${state.padEnd(7)}  created ${new Date(createdAt).toISOString()}, ${meanings[state]}`
 }

@@ -144,7 +144,7 @@ export function found(check: CheckName, sentence: string): Finding {
 }
 
 /** Formats a finding as one line of the report. */
-export function lineOf({ severity, sentence, section, cure }: Finding): string {
+export function formatFinding({ severity, sentence, section, cure }: Finding): string {
   const where = section === undefined ? '' : ` (${section})`
   const what = cure === undefined ? sentence : `${sentence}${where}; ${cure}.`
   return `${severity.padEnd(5)}  ${what}`

@@ -3,7 +3,7 @@
 import type { Config } from '../../config/config.ts'
 import { isNamedLoopback } from '../../platform/http/loopback.ts'
 import { asOneLine, CommandRefused, type Given } from '../cli/command-line.ts'
-import { type Finding, found, lineOf, ok } from './checks.ts'
+import { type Finding, found, formatFinding, ok } from './checks.ts'
 import * as machine from './machine-checks.ts'
 import { checkOutside } from './outside-checks.ts'
 import { checkDatabase, checkRedis } from './store-checks.ts'
@@ -37,7 +37,7 @@ export async function diagnose(
   const report = json
     ? JSON.stringify({ findings }, null, 2)
     : // The report contains names chosen by operators and clients, so make each line safe for a terminal.
-      findings.map((finding) => asOneLine(lineOf(finding))).join('\n')
+      findings.map((finding) => asOneLine(formatFinding(finding))).join('\n')
   for (const [severity, exitCode] of [
     ['wrong', 1],
     ['weak', EXIT_CODE_WEAK],

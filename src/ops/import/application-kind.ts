@@ -1,20 +1,20 @@
 import { z } from 'zod'
 
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
-import { hintOf } from '../../oauth/clients/secret.ts'
+import { secretHint } from '../../oauth/clients/secret.ts'
 import { hasKnownPort } from '../../platform/http/client-addresses.ts'
 import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import { text } from '../../school/changes/input.ts'
+import { trimmed } from '../../school/changes/input.ts'
 import * as schemas from './field-schemas.ts'
 import { kind } from './record-rows.ts'
 
 const { clientId, id, keySet, list, matching, optional, serverUrl, time } = schemas
 
 const secretDigest = z.strictObject({
-  id: text(120),
-  digest: text(120),
-  hint: text(20),
+  id: trimmed(120),
+  digest: trimmed(120),
+  hint: trimmed(20),
   createdAt: time,
   expiresAt: optional(time),
 })
@@ -26,7 +26,7 @@ const schema = z
     clientId,
     kind: z.enum(['site', 'resource_server']),
     site: optional(id('sit')),
-    name: text(120),
+    name: trimmed(120),
     authMethod: z.enum(['none', 'client_secret_post', 'private_key_jwt']),
     applicationType: z.enum(['web', 'native']),
     /** The assistant that the application was created for, by its id in config/assistants.json. */
@@ -125,7 +125,7 @@ export const application = kind({
         entriesOf: ({ clientId, secret, secrets, createdAt }) => {
           if (secret === null) return secrets
           const made = { id: `sec_${clientId}`, createdAt, expiresAt: null }
-          return [...secrets, { ...made, digest: sha256(secret), hint: hintOf(secret) }]
+          return [...secrets, { ...made, digest: sha256(secret), hint: secretHint(secret) }]
         },
       },
     ],

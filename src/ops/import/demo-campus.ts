@@ -111,8 +111,8 @@ export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
 
 /** Returns the login, password and roles of each person with a password, for the welcome texts. */
 export function demoPeople(lines: readonly ReadLine[]) {
-  const siteNames = new Map(valuesOf(lines, 'site').map((site) => [site.id, site.name]))
-  return valuesOf(lines, 'person').flatMap(({ email, password, roles, disabledAt }) => {
+  const siteNames = new Map(valuesOfKind(lines, 'site').map((site) => [site.id, site.name]))
+  return valuesOfKind(lines, 'person').flatMap(({ email, password, roles, disabledAt }) => {
     if (password === null) return []
     const bySite = Map.groupBy(roles, ({ site }) => siteNames.get(site) ?? site)
     const places = [...bySite].map(
@@ -124,7 +124,7 @@ export function demoPeople(lines: readonly ReadLine[]) {
 }
 
 /** Returns the values of all records of one kind. */
-export function valuesOf<Name extends KindName>(lines: readonly ReadLine[], name: Name) {
+export function valuesOfKind<Name extends KindName>(lines: readonly ReadLine[], name: Name) {
   type Values = z.output<(typeof kinds)[Name]['schema']>
   return lines.flatMap(({ record }) => (record.type === name ? [record.values as Values] : []))
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
 import { type KindName, kindOf } from './record-kinds.ts'
-import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from './record-rows.ts'
+import { columnName, fieldsOf, type InnerList, type RecordKind, type Row } from './record-rows.ts'
 
 const PAGE_ROWS = 250
 
@@ -13,7 +13,7 @@ const PAGE_ROWS = 250
  */
 export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
   const kind = kindOf(type)
-  const keys = (kind.key ?? ['id']).map(columnOf)
+  const keys = (kind.key ?? ['id']).map(columnName)
   const { parent = '', lists = [] } = kind.inner ?? {}
   for await (const rows of pagesOf(database, kind.table, keys)) {
     const ids = rows.map((row) => row[keys[0] ?? ''])

@@ -47,7 +47,7 @@ const released = (subject: 'course' | 'digital_product' | 'event'): Source => ({
   },
 })
 
-const purchased = (item: 'digital_product' | 'consulting_service'): Source => ({
+const purchaseSource = (item: 'digital_product' | 'consulting_service'): Source => ({
   subject: `${item}_purchase`,
   select: purchase(`${item}_purchase`, item),
   actionOf: (before) => (before ? undefined : 'product.purchase'),
@@ -85,8 +85,8 @@ const sources: { readonly [Name in KindName]?: Source } = {
       return expiresAt !== null && Number(expiresAt) <= nowMs ? 'enrolment.end' : 'enrolment.update'
     },
   },
-  digitalProductPurchase: purchased('digital_product'),
-  consultingServicePurchase: purchased('consulting_service'),
+  digitalProductPurchase: purchaseSource('digital_product'),
+  consultingServicePurchase: purchaseSource('consulting_service'),
   eventRegistration: {
     subject: 'event_registration',
     select: purchase('event_registration', 'event', sql`, r.cancelled_at as "cancelledAt"`),
@@ -144,7 +144,7 @@ export async function withEvents(
     if (!action) continue
     const { id, siteId, personId } = Object(is ?? was)
     const about = { subject: { kind: source.subject, id }, siteId, personId }
-    const change = { action, ...about, before: valuesOf(was), after: valuesOf(is) }
+    const change = { action, ...about, before: recordedValues(was), after: recordedValues(is) }
     await recordAuditEvent(trx, { now }, change)
   }
 }
@@ -161,7 +161,7 @@ function bySite(rows: readonly Values[]): Map<string, Values> {
 }
 
 /** Returns the values to record, without those that the audit event has in its own columns. */
-function valuesOf(values?: Values) {
+function recordedValues(values?: Values) {
   const { id: _id, siteId: _site, personId: _person, ...rest } = values ?? {}
   return values && rest
 }

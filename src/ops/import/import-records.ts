@@ -83,18 +83,18 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
   const tracking = { rejectedIds: trackRejectedIds(), people: new Set<string>() }
   const run: Run = { ...settings, report, ...tracking, knowsEveryRecord: true }
   for (const source of sources) {
-    const progress = await readProgress(database, source)
+    const progress = await readRunProgress(database, source)
     // Read all lines if missing people must be found.
     const after = missing === undefined ? progress.line : 0
     report.skipped += after
     for await (const read of batchesOf(source, after)) {
       const { lines, left } = await leaveOutDeleted(database, read.lines)
       for (const { line, record } of left) {
-        add(report.deleted, record.type)
+        countLine(report.deleted, record.type)
         settings.onLine?.({ line: line.number, changed: false, error: ACCOUNT_DELETED })
       }
       const batch = { ...read, lines }
-      count(run, source, batch, await importBatch(run, batch, progress))
+      countBatch(run, source, batch, await importBatch(run, batch, progress))
       if (missing !== undefined) notePeople(run, read)
       settings.onProgress?.(read.lines.length + read.rejected.length, read.size)
     }
@@ -131,7 +131,7 @@ interface BatchResult {
   readonly changed: ReadonlySet<string>
 }
 
-function count(
+function countBatch(
   run: Run,
   { name: source }: Source,
   { lines }: Batch,
@@ -140,7 +140,7 @@ function count(
   const { written, rejected: shown, dependents } = run.report
   const left = new Set(rejected.map(({ line }) => line))
   for (const { line, record } of lines.filter((one) => !left.has(one.line))) {
-    add(written, record.type)
+    countLine(written, record.type)
     run.onLine?.({ line: line.number, changed: changed.has(`${record.type} ${record.id}`) })
   }
   const inOrder = rejected.toSorted((a, b) => a.line.number - b.line.number)
@@ -148,7 +148,7 @@ function count(
     run.onLine?.({ line: line.number, changed: false, error: problem })
     if (line.text !== undefined) run.onReject?.(line.text)
     if (dependent !== undefined) {
-      add(dependents, dependent)
+      countLine(dependents, dependent)
       continue
     }
     run.report.rejectedCount += 1
@@ -156,7 +156,7 @@ function count(
   }
 }
 
-function add(counts: Counts, type: KindName): void {
+function countLine(counts: Counts, type: KindName): void {
   counts[type] = (counts[type] ?? 0) + 1
 }
 
@@ -255,10 +255,10 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
   return hash !== undefined && (await verifyPassword?.(hash, password)) ? hash : undefined
 }
 
-type Progress = Awaited<ReturnType<typeof readProgress>>
+type Progress = Awaited<ReturnType<typeof readRunProgress>>
 
 /** Reads the progress of an earlier run with the same content. */
-async function readProgress({ kysely }: Database, { digest }: Source) {
+async function readRunProgress({ kysely }: Database, { digest }: Source) {
   const name = digest && `import ${await digest()}`
   return {
     /** The setting that stores the progress; undefined if the source cannot be resumed. */

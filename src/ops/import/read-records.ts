@@ -69,7 +69,7 @@ export async function* batchesOf(source: Source, after: number) {
 function keyOfLine({ number, value }: Line): string {
   const fields = Object(value) as Fields
   const { type } = fields
-  const id = isKindName(type) ? idOf(type, fields).trim() : ''
+  const id = isKindName(type) ? recordId(type, fields).trim() : ''
   return id === '' ? String(number) : `${type} ${id}`
 }
 
@@ -105,12 +105,12 @@ function readRecord(line: unknown): DataRecord | string {
     : validate(kind.schema, fields)
   if (!values) return problems?.join('; ') ?? ''
   const given = new Set(isDeleted ? [] : Object.keys(fields))
-  const record = { type, id: idOf(type, values), values, given, deleted: isDeleted }
+  const record = { type, id: recordId(type, values), values, given, deleted: isDeleted }
   return findTimeProblem(kind, values) ?? record
 }
 
 const deletion = z.strictObject({ id: z.string().min(1).max(100), deleted: z.literal(true) })
 
-function idOf(type: KindName, fields: Fields): string {
+function recordId(type: KindName, fields: Fields): string {
   return (kindOf(type).key ?? ['id']).map((field) => fields[field]).join(' ')
 }

@@ -5,7 +5,7 @@ import { readPasswordHash } from '../../directory/people/password-formats.ts'
 import { takenSlugs } from '../../platform/http/paths.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { canonicalEmail } from '../../platform/store/mail-address.ts'
-import { line, mailAddress, slug, text, pageAddress as url } from '../../school/changes/input.ts'
+import { line, mailAddress, slug, trimmed, pageAddress as url } from '../../school/changes/input.ts'
 import { application } from './application-kind.ts'
 import { resolveTime } from './campus-time.ts'
 import * as schemas from './field-schemas.ts'
@@ -18,8 +18,8 @@ const language = z.enum(languages)
 const offerFields = {
   site: id('sit'),
   slug,
-  title: text(200),
-  summary: text(2000),
+  title: trimmed(200),
+  summary: trimmed(2000),
   publishedAt: optional(time),
   createdAt: time,
 }
@@ -33,8 +33,8 @@ const purchaseFields = {
 
 const announcementFields = {
   topic: word,
-  title: text(200),
-  body: text(4000),
+  title: trimmed(200),
+  body: trimmed(4000),
   link: optional(url),
 }
 
@@ -45,12 +45,12 @@ export const kinds = {
     schema: z.strictObject({
       id: id('sit'),
       slug: slug.refine((name) => !takenSlugs.has(name), 'must not be a reserved path'),
-      name: text(120),
-      description: optional(text(2000)),
+      name: trimmed(120),
+      description: optional(trimmed(2000)),
       contactEmail: optional(mailAddress),
       address: optional(url),
-      timeZone: optional(text(60)),
-      language: optional(text(35)),
+      timeZone: optional(trimmed(60)),
+      language: optional(trimmed(35)),
       languages: list(language, 6),
       createdAt: time,
       features: list(z.strictObject({ feature: word, enabledAt: time }), 20),
@@ -66,11 +66,11 @@ export const kinds = {
     schema: z.strictObject({
       id: id('per'),
       email: mailAddress,
-      name: text(120),
+      name: trimmed(120),
       picture: optional(url),
       /** When the platform verified the e-mail address. The import itself does not verify the address. */
       emailVerifiedAt: optional(time),
-      preferredUsername: optional(text(120)),
+      preferredUsername: optional(trimmed(120)),
       locale: optional(schemas.languageTag),
       timeZone: optional(schemas.timeZone),
       updatedAt: optional(time),
@@ -128,12 +128,12 @@ export const kinds = {
       url: optional(url),
       imageUrl: optional(url),
       lecturers: list(id('per'), 50),
-      sections: list(z.strictObject({ id: id('sec'), title: text(200) }), 200),
+      sections: list(z.strictObject({ id: id('sec'), title: trimmed(200) }), 200),
       lectures: list(
         z.strictObject({
           id: id('lec'),
           section: optional(id('sec')),
-          title: text(200),
+          title: trimmed(200),
           durationSeconds: count(86_400),
         }),
         1000,
@@ -160,8 +160,8 @@ export const kinds = {
     schema: z.strictObject({
       id: id('fil'),
       site: id('sit'),
-      name: text(200),
-      mediaType: text(100),
+      name: trimmed(200),
+      mediaType: trimmed(100),
       sizeBytes: count(Number.MAX_SAFE_INTEGER),
       sha256: z.string().regex(/^[\w-]{43,64}$/, 'must be a SHA-256 digest'),
       createdBy: optional(id('per')),
@@ -172,18 +172,18 @@ export const kinds = {
     table: 'site_appearance',
     schema: z.strictObject({
       site: id('sit'),
-      displayName: optional(text(120)),
+      displayName: optional(trimmed(120)),
       logoFileId: optional(id('fil')),
       accentColor: optional(schemas.color),
       backgroundColor: optional(schemas.color),
-      signInWords: optional(text(500)),
-      consentWords: optional(text(500)),
+      signInWords: optional(trimmed(500)),
+      consentWords: optional(trimmed(500)),
       texts: list(
         z.strictObject({
           language,
           displayName: optional(line(120)),
-          signInWords: optional(text(500)),
-          consentWords: optional(text(500)),
+          signInWords: optional(trimmed(500)),
+          consentWords: optional(trimmed(500)),
         }),
         6,
       ),
@@ -198,7 +198,7 @@ export const kinds = {
       id: id('dig'),
       ...offerFields,
       archivedAt: optional(time),
-      fileName: text(200),
+      fileName: trimmed(200),
       file: optional(id('fil')),
     }),
   }),
@@ -212,7 +212,7 @@ export const kinds = {
       id: id('evt'),
       ...offerFields,
       archivedAt: optional(time),
-      location: optional(text(200)),
+      location: optional(trimmed(200)),
       joinUrl: optional(url),
       startsAt: time,
       endsAt: time,
@@ -225,9 +225,9 @@ export const kinds = {
       id: id('ord'),
       site: id('sit'),
       person: id('per'),
-      number: text(60),
-      couponCode: optional(text(60)),
-      invoiceNumber: optional(text(60)),
+      number: trimmed(60),
+      couponCode: optional(trimmed(60)),
+      invoiceNumber: optional(trimmed(60)),
       refundedAt: optional(time),
       totalCents: count(2_000_000_000),
       currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency code such as EUR'),

@@ -40,7 +40,7 @@ interface DerivedColumn<Values> {
   make(record: Values, writing: Writing): unknown
 }
 
-/** A kind of record. By default, each field is stored in the column that `columnOf` returns. */
+/** A kind of record. By default, each field is stored in the column that `columnName` returns. */
 export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fields> {
   readonly table: Table
   readonly schema: Shape
@@ -109,7 +109,7 @@ function referencesAt(field: string, value: unknown): Reference[] {
 }
 
 /** Returns the column of a field: `fileName` becomes `file_name`. References, except `createdBy`, end with `_id`. */
-export function columnOf(field: string): string {
+export function columnName(field: string): string {
   const column = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   return field in referenced && field !== 'createdBy' ? `${column}_id` : column
 }
@@ -118,7 +118,7 @@ export function columnOf(field: string): string {
 export function recordRow(kind: RecordKind, record: Fields, writing: Writing): Row {
   const { unkept = [], json = [], derived = {} } = kind
   const kept = Object.entries(record).filter(([field]) => !unkept.includes(field))
-  const lists = json.map((field) => [columnOf(field), JSON.stringify(record[field])])
+  const lists = json.map((field) => [columnName(field), JSON.stringify(record[field])])
   const made = Object.entries(derived).map(([column, { make }]) => [column, make(record, writing)])
   return { ...columns(kept, writing), ...Object.fromEntries([...lists, ...made]) }
 }
@@ -142,7 +142,7 @@ function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Wri
   const single = fields.filter(([, value]) => !Array.isArray(value))
   return Object.fromEntries(
     single.map(([field, value]) => [
-      columnOf(field),
+      columnName(field),
       field.endsWith('At') && value !== null ? resolveTime(String(value), nowMs) : value,
     ]),
   )
@@ -150,7 +150,7 @@ function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Wri
 
 /** Returns the columns whose values depend on the given fields. */
 export function columnsGiven({ derived = {} }: RecordKind, given: ReadonlySet<string>, row: Row) {
-  const named = new Set([...given].map(columnOf))
+  const named = new Set([...given].map(columnName))
   return Object.keys(row).filter(
     (column) => derived[column]?.fields.some((field) => given.has(field)) ?? named.has(column),
   )
@@ -159,7 +159,7 @@ export function columnsGiven({ derived = {} }: RecordKind, given: ReadonlySet<st
 /** Converts a row to the fields of a record, without its lists. */
 export function fieldsOf(schema: { readonly shape: object }, row: Row): Record<string, unknown> {
   const known = Object.keys(schema.shape).flatMap((field) => {
-    const value = row[columnOf(field)]
+    const value = row[columnName(field)]
     if (value === undefined) return []
     const isTime = field.endsWith('At') && value !== null
     return [[field, isTime ? new Date(Number(value)).toISOString() : value]]

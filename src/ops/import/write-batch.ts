@@ -7,7 +7,7 @@ import { withEvents } from './import-events.ts'
 import type { DataRecord } from './read-records.ts'
 import { type KindName, kindNames, kindOf } from './record-kinds.ts'
 import {
-  columnOf,
+  columnName,
   columnsGiven,
   type InnerList,
   innerRows,
@@ -76,7 +76,7 @@ async function writeAlike(type: KindName, records: readonly DataRecord[], writin
   const given = records[0]?.given ?? new Set()
   const rows = records.map(({ values }) => recordRow(kind, values, writing))
   const changed = columnsGiven(kind, given, rows[0] ?? {})
-  const key = (kind.key ?? ['id']).map(columnOf)
+  const key = (kind.key ?? ['id']).map(columnName)
   const note = (written: readonly Row[]) => noteChanged(type, written, writing)
   const write = async () =>
     note(await upsert({ table: kind.table, key, by: key }, rows, changed, writing))
@@ -331,7 +331,7 @@ async function findContradiction(
     const { key = ['id'] } = kindOf(type)
     const written = (byKind.get(type) ?? []).filter(({ deleted }) => !deleted)
     if (written.length === 0) continue
-    const columns = (by ?? key.map(columnOf)).map((column) => sql.ref(`r.${column}`))
+    const columns = (by ?? key.map(columnName)).map((column) => sql.ref(`r.${column}`))
     const keys = written.map(({ values }) => sql`(${sql.join(key.map((field) => values[field]))})`)
     // Match complete keys, so the query uses the index. A lecture alone may match many watch positions.
     const isWritten = sql`(${sql.join(columns)}) in (values ${sql.join(keys)})`

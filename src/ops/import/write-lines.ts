@@ -73,7 +73,7 @@ export async function writeLines(
   if (second === undefined) {
     const { line, record } = first
     rejectedIds.add(line.value)
-    return [...rejected, { line, problem: await explain(record, error, writing) }]
+    return [...rejected, { line, problem: await explainRejection(record, error, writing) }]
   }
   const half = Math.ceil(others.length / 2)
   for (const some of [others.slice(0, half), others.slice(half)]) {
@@ -110,7 +110,7 @@ function isRejection(error: unknown): error is Error {
 }
 
 /** Describes why the database rejected a record: unknown reference, duplicate, or violated rule. */
-async function explain(
+async function explainRejection(
   { values }: ReadLine['record'],
   error: Error & { readonly detail?: string },
   writing: Writing,

@@ -4,7 +4,7 @@ import type { Actor } from '../../platform/audit/record-audit-event.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { type Answer, answerInArea } from '../relying-party/area-answer.ts'
-import { actorOf, type PageSession } from '../relying-party/page-session.ts'
+import { pageActor, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext, PageHandler } from '../relying-party/signed-in-pages.ts'
 
 /** A signed-in person's request to open an account page or to submit a form on it. */
@@ -30,7 +30,7 @@ export function makeAccountPages(ownPages: OwnPages) {
         return await signedInPages.signInAgain(ctx, session, shownAt)
       }
       const look = await findLookOfPerson(database, session.person.id)
-      const answer = await handler({ ctx, session, actor: actorOf(ctx, session, now), look })
+      const answer = await handler({ ctx, session, actor: pageActor(ctx, session, now), look })
       const area = { name: text('account.title'), entries, look: siteLook(ctx, look) }
       return answerInArea(ctx, session, area, answer)
     }

@@ -78,7 +78,7 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
   page(pages.removeApp, async ({ session, ctx }) => {
     const query = new URLSearchParams(ctx.querystring)
     const [client, site] = [query.get('client') ?? '', query.get('site') ?? '']
-    const app = await lists.findApp(lineOf(session, client, site))
+    const app = await lists.findApp(appLineOf(session, client, site))
     if (!app) throw nothingHere()
     const nameOf = await findSiteNames(database, session.person.id)
     const name = foreignName(app.clientName)
@@ -94,7 +94,7 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
     })
   })
   form(pages.removeApp, async ({ session, actor, ctx }) => {
-    const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
+    const line = appLineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
     // The response is the same for an unknown client and for a client that only other people connected.
     const ended = await removeApp(database, line, actor)
     if (ended.length === 0) throw nothingHere()
@@ -102,7 +102,7 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
   })
 }
 
-function lineOf({ person }: PageSession, clientId: string, site: string): AppLine {
+function appLineOf({ person }: PageSession, clientId: string, site: string): AppLine {
   return { personId: person.id, clientId, siteId: site === '' ? undefined : site }
 }
 

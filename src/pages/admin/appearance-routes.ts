@@ -15,7 +15,7 @@ import { updateSiteRecord } from '../../school/settings/site-record.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import { callerAtPage, type Problem, problemOf, refusalText } from './page-changes.ts'
+import { callerAtPage, type Problem, tryChange, refusalText } from './page-changes.ts'
 
 /** Registers the page where operators choose a site's name, logo, colors, texts and languages, and the preview page. */
 export function appearanceRoutes(
@@ -61,7 +61,7 @@ export function appearanceRoutes(
     const values = Object.entries(changed).map(([name, value]) => [name, value || null])
     const input = { ...Object.fromEntries(values), ...logo, language }
     const change = async () => await updateAppearance(database, callerAtPage(operator), input)
-    const problem = await problemOf(change)
+    const problem = await tryChange(change)
     if (problem) return invalid(ctx, await show(operator, ctx, { problem, fields }))
     return operator.address(pages.appearance) + queryOf({ language, done: 'saved' })
   })
@@ -74,7 +74,7 @@ export function appearanceRoutes(
       ...(!isSame && { language: language ?? null }),
     }
     const change = async () => await updateSiteRecord(database, callerAtPage(operator), input)
-    const problem = await problemOf(change)
+    const problem = await tryChange(change)
     if (problem) return invalid(ctx, await show(operator, ctx, { problem }))
     return operator.address(pages.appearance) + queryOf({ done: 'saved' })
   })

@@ -46,7 +46,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
         return {
           ...{ name, disabled, people: Number(people), lastUsedAt: lastUsedAt ?? undefined },
           assistant: row.assistant,
-          kind: kindOf(row),
+          kind: applicationKind(row),
           refusals: `${count}${count >= REFUSALS_PER_CLIENT ? '+' : ''}`,
           href: address(pages.application, { client: clientId }),
         }
@@ -68,12 +68,12 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   onApplication.page(pages.setUpApplication, (app, operator, ctx) =>
     setUpPage({ ...frameOf(app, operator, ctx), ...instructionsFor(app, operator, parts) }),
   )
-  peopleRoutes(operatorPages, parts)
+  connectedPeopleRoutes(operatorPages, parts)
 }
 
 type Kinded = Pick<Application, 'authMethod' | 'isOperator'> & { readonly assistant: string | null }
 
-function kindOf({ authMethod, assistant, isOperator }: Kinded) {
+function applicationKind({ authMethod, assistant, isOperator }: Kinded) {
   if (isOperator) return 'operator'
   if (assistant !== null) return 'assistant'
   return authMethod === 'none' ? 'public' : 'confidential'
@@ -106,7 +106,7 @@ function instructionsFor(
 }
 
 /** Registers the page that lists the people who connected an application, and the forms that end their access. */
-function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
+function connectedPeopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, grantLists, listPages, scopeUses } = parts
   const onApplication = operatorPages.of('site')
   onApplication.page(pages.people, async (app, operator, ctx) => {

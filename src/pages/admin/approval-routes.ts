@@ -46,7 +46,7 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
     return await show(operator, new URLSearchParams(ctx.querystring))
   })
   const needsFresh = async ({ site, session }: Operator, ctx: PageContext) => {
-    if (decisionOf(ctx) === 'reject') return false
+    if (chosenDecision(ctx) === 'reject') return false
     const ids = formFields(ctx, 'change')
     const person = { siteId: site.id, personId: session.person.id, now: now() }
     const changes = await listPendingChanges(database, person, undefined)
@@ -64,7 +64,7 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
   }
   const decide = async (operator: Operator, ctx: PageContext) => {
     const { site, actor, address } = operator
-    const decision = decisionOf(ctx)
+    const decision = chosenDecision(ctx)
     const chosen = { ids: formFields(ctx, 'change'), isApproved: decision === 'approve' }
     const count = await decidePendingChanges(database, { ...actor, siteId: site.id }, chosen)
     if (count === 0) return invalid(ctx, await show(operator, queryOf(ctx, []), true))
@@ -82,6 +82,6 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
   })
 }
 
-function decisionOf(ctx: PageContext): 'approve' | 'reject' {
+function chosenDecision(ctx: PageContext): 'approve' | 'reject' {
   return formField(ctx, 'decision') === 'approve' ? 'approve' : 'reject'
 }

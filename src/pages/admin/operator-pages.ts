@@ -14,7 +14,7 @@ import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { CheckedApplication } from '../applications/application-form.ts'
 import { type Application, findApplication } from '../applications/application-lists.ts'
 import { type Answer, answerInArea } from '../relying-party/area-answer.ts'
-import { actorOf, type PageSession } from '../relying-party/page-session.ts'
+import { pageActor, type PageSession } from '../relying-party/page-session.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 
@@ -48,7 +48,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
         const suffices = (!isFresh || signedInPages.isFresh(session)) && reaches(session, acr)
         if (suffices) {
           const answer = await Promise.try(enter(handler), operator, ctx).catch(refuseFormer)
-          return answerInArea(ctx, session, areaOf(operator, parts), answer)
+          return answerInArea(ctx, session, operatorArea(operator, parts), answer)
         }
         const returnTo = shownAt?.(operator, ctx) ?? ctx.url
         return await signedInPages.signInAgain(ctx, session, returnTo, acr)
@@ -172,10 +172,10 @@ async function operatorOf(ctx: PageContext, session: PageSession, parts: AdminPa
   /** Returns the path of an administration page. Takes missing parameters from the current path. */
   const address = (pattern: string, values?: Readonly<Record<string, string>>) =>
     addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })
-  return { session, site, actor: actorOf(ctx, session, now), address }
+  return { session, site, actor: pageActor(ctx, session, now), address }
 }
 
-function areaOf({ site, address }: Operator, { reviews }: AdminParts) {
+function operatorArea({ site, address }: Operator, { reviews }: AdminParts) {
   const hidden: readonly unknown[] = [
     site.mcpConnectionsOnSince === undefined && pages.applications,
     !reviews && pages.documentClients,

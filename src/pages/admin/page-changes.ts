@@ -12,7 +12,7 @@ export interface Problem {
 }
 
 /** Runs a change. Returns why it was refused; undefined if it was not. */
-export async function problemOf(change: () => Promise<unknown>): Promise<Problem | undefined> {
+export async function tryChange(change: () => Promise<unknown>): Promise<Problem | undefined> {
   try {
     await change()
     return undefined

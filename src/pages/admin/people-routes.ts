@@ -20,7 +20,7 @@ import { filterOf } from '../relying-party/list-pages.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import { callerAtPage, type Problem, problemOf } from './page-changes.ts'
+import { callerAtPage, type Problem, tryChange } from './page-changes.ts'
 
 const APPS_SHOWN_MAX = 50
 const INVITATIONS_SHOWN_MAX = 50
@@ -66,7 +66,7 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
       const invitation = { email, name: name || null, roles: rolesOf(ctx) }
       return await invitations.invite(database, actor, invitation)
     }
-    const problem = await problemOf(change)
+    const problem = await tryChange(change)
     if (problem) return invalid(ctx, await list(operator, ctx, problem))
     return `${operator.address(pages.members)}?done=${what === 'withdraw' ? 'withdrawn' : 'invited'}`
   })
@@ -132,7 +132,7 @@ function memberRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   ) =>
     operatorPages.freshForm(pattern, pages.member, async (operator, ctx) => {
       const id = ctx.params['person'] ?? ''
-      const problem = await problemOf(async () => await change(callerAtPage(operator), id, ctx))
+      const problem = await tryChange(async () => await change(callerAtPage(operator), id, ctx))
       return problem
         ? invalid(ctx, await show(operator, ctx, problem))
         : `${operator.address(shownAt)}?done=${done}`

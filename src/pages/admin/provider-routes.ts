@@ -48,7 +48,7 @@ const entered = z.object({
 })
 
 /** Returns the initial values of the form, from a preset or with only the standard claims. */
-function fieldsOf(preset: string) {
+function presetFields(preset: string) {
   const { name = '', issuer = '', claims = standardClaims } = presets.get(preset) ?? {}
   const { email: emailClaim, emailVerified: verifiedClaim, name: nameClaim } = claims
   return { name, issuer, clientId: '', emailClaim, verifiedClaim, nameClaim }
@@ -64,7 +64,7 @@ function makeShow({ siteProviders, baseUrl }: AdminParts) {
       domainsAction: address(pages.providerDomains, { provider }),
       removeAction: address(pages.removeIdentityProvider, { provider }),
     }))
-    const { problem, typed = fieldsOf(String(ctx.query['preset'])) } = refused ?? {}
+    const { problem, typed = presetFields(String(ctx.query['preset'])) } = refused ?? {}
     const action = address(pages.identityProviders)
     const steps = textIfAny(`providers.steps.${ctx.query['preset']}`, { tenant: '{tenant}' })
     const shown = [...presets].map(([preset, { name }]) => ({
@@ -79,7 +79,7 @@ function makeShow({ siteProviders, baseUrl }: AdminParts) {
 
 interface Refused {
   readonly problem: Html
-  readonly typed?: ReturnType<typeof fieldsOf>
+  readonly typed?: ReturnType<typeof presetFields>
 }
 
 /** Registers the page on which owners manage a site's identity providers. It requires a recent sign-in. */

@@ -85,7 +85,7 @@ export function checkEntry(
         : problemsOfUris(redirectUris, rules),
     postLogoutRedirectUris: problemsOfUris(postLogoutRedirectUris, rules),
     authMethod: isKnownKind ? undefined : text('applications.wrong.kind'),
-    scopes: problemOfScopes(scopes, typed, isOperator),
+    scopes: scopeProblem(scopes, typed, isOperator),
   }
   if (Object.values(problems).some(Boolean)) return { kind: 'bad', problems }
   const applicationType = typeOf(redirectUris, authMethod)
@@ -102,7 +102,7 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '')
 }
 
-function problemOfScopes(scopes: readonly string[], typed: TypedEntry, isOperator: boolean) {
+function scopeProblem(scopes: readonly string[], typed: TypedEntry, isOperator: boolean) {
   if (isOperator && scopes.length === 0) return text('applications.wrong.noScope')
   return scopes.length < new Set(typed.scopes).size ? text('applications.wrong.scopes') : undefined
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import type { Transaction } from 'kysely'
 
-import { hintOf, makeSecret } from '../../oauth/clients/secret.ts'
+import { secretHint, makeSecret } from '../../oauth/clients/secret.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -23,8 +23,8 @@ export function makeApplicationSecrets({ kysely }: Database) {
         const live = await lockAndList(trx, clientId, actor.now)
         if (authMethod === 'none' || live.length >= LIVE_SECRETS_MAX) return undefined
         const secret = await insertSecret(trx, clientId, actor.now)
-        const change = { action: 'secret.add', after: { hint: hintOf(secret) } } as const
-        await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
+        const change = { action: 'secret.add', after: { hint: secretHint(secret) } } as const
+        await recordAuditEvent(trx, actor, { ...applicationSubject(app), ...change })
         return secret
       }),
 
@@ -36,14 +36,14 @@ export function makeApplicationSecrets({ kysely }: Database) {
         if (!secret || live.length < 2) return false
         await trx.deleteFrom('client_secret').where('id', '=', secretId).execute()
         const change = { action: 'secret.remove', before: { hint: secret.hint } } as const
-        await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
+        await recordAuditEvent(trx, actor, { ...applicationSubject(app), ...change })
         return true
       }),
   }
 }
 
 /** Returns the subject and site of an audit event about an application. */
-export function subjectOf(app: Pick<Application, 'clientId' | 'siteId' | 'kind'>) {
+export function applicationSubject(app: Pick<Application, 'clientId' | 'siteId' | 'kind'>) {
   return { subject: { kind: nouns[app.kind], id: app.clientId }, siteId: app.siteId }
 }
 

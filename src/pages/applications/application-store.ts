@@ -11,7 +11,7 @@ import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'
 import { type Application, findApplication } from './application-lists.ts'
-import { insertSecret, subjectOf } from './application-secrets.ts'
+import { insertSecret, applicationSubject } from './application-secrets.ts'
 import { authMethodWith, columnsOf, type ProtocolChoices } from './protocol-choices.ts'
 
 export interface NewApplication extends CheckedApplication {
@@ -99,7 +99,7 @@ export function makeApplicationStore({ kysely }: Database) {
         // Nothing has changed, for example because the form was submitted twice.
         if (numUpdatedRows === 0n) return
         const change = applicationKinds[app.kind][enabled ? 'enable' : 'disable']
-        await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
+        await recordAuditEvent(trx, actor, { ...applicationSubject(app), ...change })
       },
     ),
 
@@ -115,9 +115,9 @@ export function makeApplicationStore({ kysely }: Database) {
       const why = { reason: 'the application was deleted', nowMs: actor.now } as const
       const ended = await endGrants(trx, { clientId: app.clientId }, why)
       await recordAuditEvent(trx, actor, {
-        ...subjectOf(app),
+        ...applicationSubject(app),
         ...applicationKinds[app.kind].delete,
-        before: factsOf(app),
+        before: auditValuesOf(app),
         after: { grantsEnded: ended.length },
       })
       return ended
@@ -131,7 +131,7 @@ export function makeApplicationStore({ kysely }: Database) {
         const ended = await endGrants(trx, { clientId: app.clientId, ...whose }, why)
         if (ended.length === 0) return ended
         await recordAuditEvent(trx, actor, {
-          ...subjectOf(app),
+          ...applicationSubject(app),
           action: personId === undefined ? 'grants.end_all' : 'grant.end',
           before: { ...whose, grants: ended.length },
           after: { grants: 0 },
@@ -185,10 +185,10 @@ async function create(
   const secret =
     entry.authMethod === 'none' ? undefined : await insertSecret(trx, clientId, actor.now)
   await recordAuditEvent(trx, actor, {
-    ...subjectOf({ clientId, siteId, kind }),
+    ...applicationSubject({ clientId, siteId, kind }),
     ...change,
     after: {
-      ...(kind === 'site' ? factsOf(entry) : { name: entry.name }),
+      ...(kind === 'site' ? auditValuesOf(entry) : { name: entry.name }),
       ...(assistant !== null && { assistant }),
     },
   })
@@ -219,11 +219,11 @@ async function update(
       ? await endGrants(trx, { clientId: app.clientId, withScopes }, { reason, nowMs: actor.now })
       : []
   await recordAuditEvent(trx, actor, {
-    ...subjectOf(app),
+    ...applicationSubject(app),
     action: 'application.update',
     reportedAs: ended.length > 0 ? 'grants.end_all' : undefined,
-    before: { ...factsOf(before), name: app.name },
-    after: { ...factsOf(entry), ...(ended.length > 0 && { grantsEnded: ended.length }) },
+    before: { ...auditValuesOf(before), name: app.name },
+    after: { ...auditValuesOf(entry), ...(ended.length > 0 && { grantsEnded: ended.length }) },
   })
   return ended
 }
@@ -241,7 +241,7 @@ async function choose(
     .where('client_id', '=', app.clientId)
     .execute()
   await recordAuditEvent(trx, actor, {
-    ...subjectOf(app),
+    ...applicationSubject(app),
     action: 'application.update',
     before: choiceFactsOf(app.authMethod, app.further),
     after: choiceFactsOf(authMethod, choices),
@@ -262,7 +262,7 @@ function listsOf({ redirectUris, postLogoutRedirectUris, scopes }: CheckedApplic
   }
 }
 
-function factsOf(application: CheckedApplication | Application) {
+function auditValuesOf(application: CheckedApplication | Application) {
   const { name, authMethod, redirectUris, postLogoutRedirectUris, scopes } = application
   const { isOperator, isEndless } = application
   const ofOperator = isOperator && { actsForOwner: true, endless: isEndless === true }

@@ -51,7 +51,7 @@ export function checkChoices(
   // A public application cannot keep a private key secret.
   const mayHaveKeys = plans.privateKeyJwt && before.authMethod !== 'none'
   const keys: ReadKeys = mayHaveKeys
-    ? readKeys(typed.keys.trim(), before.redirectUris, plans)
+    ? keysFrom(typed.keys.trim(), before.redirectUris, plans)
     : before
   const logoutUri = hasLogout ? typed.logoutUri.trim() || undefined : before.logoutUri
   const logoutProblem =
@@ -86,7 +86,7 @@ interface ReadKeys {
   readonly problem?: Html | undefined
 }
 
-function readKeys(typed: string, callbacks: readonly string[], plans: OptionalProtocols): ReadKeys {
+function keysFrom(typed: string, callbacks: readonly string[], plans: OptionalProtocols): ReadKeys {
   if (typed === '') return {}
   if (!typed.startsWith('{')) {
     const problem = addressProblem(typed, callbacks, plans)

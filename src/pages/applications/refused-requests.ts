@@ -33,9 +33,9 @@ const REASON_LENGTH_MAX = 300
 export function makeRefusedRequests(database: Database, now: () => number = Date.now) {
   const { kysely } = database
   const counts = makeRefusalCounts(database)
-  const waiting = new Map<string, ReturnType<typeof rowOf>[]>()
+  const waiting = new Map<string, ReturnType<typeof refusalRow>[]>()
 
-  const write = async (clientId: string, rows: readonly ReturnType<typeof rowOf>[]) => {
+  const write = async (clientId: string, rows: readonly ReturnType<typeof refusalRow>[]) => {
     await kysely.transaction().execute(async (trx) => {
       const application = await trx
         .selectFrom('oauth_application')
@@ -66,7 +66,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     counts.count(refusal)
     const known = waiting.get(refusal.clientId) ?? []
     if (known.length === 0 && waiting.size >= CLIENTS_WAITING_MAX) return
-    waiting.set(refusal.clientId, [...known, rowOf(refusal)].slice(-REFUSALS_PER_CLIENT))
+    waiting.set(refusal.clientId, [...known, refusalRow(refusal)].slice(-REFUSALS_PER_CLIENT))
   }
 
   return {
@@ -113,7 +113,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
   }
 }
 
-function rowOf(refusal: Refusal) {
+function refusalRow(refusal: Refusal) {
   return {
     id: randomUUID(),
     client_id: refusal.clientId,

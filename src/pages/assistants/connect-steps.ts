@@ -105,7 +105,7 @@ export function instructionOf(way: Way, values: Values): InstructionView {
       return { ...words, kind: 'snippet', text: lines.join('\n') }
     }
     case 'session': {
-      const lines = way.lines.map((line) => oneLine(fill(line, values)))
+      const lines = way.lines.map((line) => withoutControls(fill(line, values)))
       return { ...words, kind: 'snippet', text: lines.join('\n') }
     }
     case 'json': {
@@ -121,12 +121,12 @@ export function instructionOf(way: Way, values: Values): InstructionView {
 
 /** Quotes a word for a POSIX shell. Plain words stay unquoted, so other shells accept them too. */
 function shellWord(word: string): string {
-  const line = oneLine(word)
+  const line = withoutControls(word)
   return /^[\w@%+:,./-]+$/.test(line) ? line : `'${line.replaceAll("'", `'\\''`)}'`
 }
 
 /** Replaces control characters with spaces, because a line break in a value would start another command. */
-function oneLine(text: string): string {
+function withoutControls(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ')
 }
 

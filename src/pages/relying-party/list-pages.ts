@@ -13,7 +13,7 @@ type Place = Pick<Context, 'path' | 'query'>
 /** Creates the functions that paginate the lists on our own pages. The query parameter `after` contains the cursor. */
 export function makeListPages(cursors: Cursors) {
   // Bind each cursor to its list, which the path and the filters identify.
-  const scopeOf = ({ path }: Place, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
+  const scopeOf = ({ path }: Place, kept: URLSearchParams) => ['pages', withQuery(path, kept)]
   return {
     /** Returns which page to read: the first, unless the URL has a cursor of this list. `kept` contains the filters. */
     requestOf(ctx: Place, kept = nothing): PageRequest {
@@ -27,8 +27,8 @@ export function makeListPages(cursors: Cursors) {
       const next = new URLSearchParams(kept)
       if (last) next.set('after', cursors.seal(last, scopeOf(ctx, kept)))
       return {
-        nextHref: last && addressOf(ctx.path, next),
-        firstHref: ctx.query['after'] === undefined ? undefined : addressOf(ctx.path, kept),
+        nextHref: last && withQuery(ctx.path, next),
+        firstHref: ctx.query['after'] === undefined ? undefined : withQuery(ctx.path, kept),
       }
     },
   }
@@ -44,6 +44,6 @@ export function filterOf({ query }: Context, name: string, max = FILTER_CHARACTE
 
 const nothing = new URLSearchParams()
 
-function addressOf(path: string, query: URLSearchParams): string {
+function withQuery(path: string, query: URLSearchParams): string {
   return query.size === 0 ? path : `${path}?${query}`
 }

@@ -35,9 +35,9 @@ interface SessionSettings {
   readonly sessionSeconds: number
 }
 
-export type Sessions = ReturnType<typeof makeSessions>
+export type Sessions = ReturnType<typeof makePageSessions>
 
-export function makeSessions(stateStore: StateStore, settings: SessionSettings) {
+export function makePageSessions(stateStore: StateStore, settings: SessionSettings) {
   const { baseUrl, people, browserSessions, formKey, sessionSeconds } = settings
   const state = stateStore.adapterFor('AreaSession')
   const secure = baseUrl.startsWith('https:')
@@ -92,7 +92,7 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
 }
 
 /** Returns the signed-in person as the actor of an audit event. */
-export function actorOf(ctx: Context, { person }: PageSession, now: () => number) {
+export function pageActor(ctx: Context, { person }: PageSession, now: () => number) {
   return {
     ...{ personId: person.id, ...callerOf(ctx) },
     // Read the time late. A change may wait for a lock, and must not predate the row that it finds after the wait.

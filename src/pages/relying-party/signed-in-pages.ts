@@ -65,7 +65,7 @@ const FORM_WITH_FILE_BYTES_MAX = 600 * 1024
 
 const parseFields = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
 
-async function parse(ctx: Context): Promise<void> {
+async function parseForm(ctx: Context): Promise<void> {
   if (ctx.is('multipart/form-data')) await readMultipart(ctx, FORM_WITH_FILE_BYTES_MAX)
   else await parseFields(ctx, async () => {})
 }
@@ -94,7 +94,7 @@ export function makeSignedInPages(
         const session = await sessions.find(ctx)
         if (!session) return seeOther(ctx, await startSignIn(ctx, ports, ctx.url))
         if (await isAnswered(ctx, session, 'page')) return
-        send(ctx, await show(ctx as PageContext, session))
+        sendAnswer(ctx, await show(ctx as PageContext, session))
       },
 
     /** Handles a submitted form. Rejects a form with a wrong CSRF token or a NUL character. */
@@ -103,12 +103,12 @@ export function makeSignedInPages(
       async (ctx) => {
         const session = await sessions.find(ctx)
         // Discard the input: without a session, its CSRF token cannot be checked.
-        if (!session) return seeOther(ctx, areaOf(ctx.path))
+        if (!session) return seeOther(ctx, areaPath(ctx.path))
         if (await isAnswered(ctx, session, 'page')) return
-        await parse(ctx)
+        await parseForm(ctx)
         refuseNul(ctx)
         checkFormToken(ctx, session.csrf)
-        send(ctx, await answer(ctx as PageContext, session))
+        sendAnswer(ctx, await answer(ctx as PageContext, session))
       },
 
     /**
@@ -186,7 +186,7 @@ async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPor
   return true
 }
 
-function send(ctx: Context, answer: WholeAnswer): void {
+function sendAnswer(ctx: Context, answer: WholeAnswer): void {
   if (typeof answer === 'string') seeOther(ctx, answer)
   else if (answer) sendPage(ctx, answer)
 }
@@ -194,7 +194,7 @@ function send(ctx: Context, answer: WholeAnswer): void {
 /** The maximum length of the URL to return to. This limit keeps the sealed cookie below 4096 bytes. */
 const RETURN_TO_CHARACTERS_MAX = 2000
 
-function areaOf(path: string): string {
+function areaPath(path: string): string {
   return path.startsWith(pages.admin) ? pages.admin : pages.account
 }
 
@@ -205,7 +205,7 @@ async function startSignIn(
   returnTo: string,
   asked?: AskedSignIn,
 ) {
-  const target = returnTo.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : returnTo
+  const target = returnTo.length > RETURN_TO_CHARACTERS_MAX ? areaPath(ctx.path) : returnTo
   const { pending, address } = await beginSignIn(target, ports.baseUrl, asked)
   ports.pending.keep(ctx, pending)
   return address
@@ -225,7 +225,7 @@ async function finishSignIn(ctx: Context, ports: SignedInPagesPorts, now: () => 
   const error = answer.get('error')
   if (error === 'access_denied') {
     // The person declined to sign in again, and is still signed in.
-    if (await sessions.find(ctx)) return seeOther(ctx, areaOf(pending.returnTo))
+    if (await sessions.find(ctx)) return seeOther(ctx, areaPath(pending.returnTo))
     return sendPage(ctx, notePage('not-signed-in', pending.returnTo))
   }
   if (error === 'unmet_authentication_requirements') {

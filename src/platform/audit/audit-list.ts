@@ -67,8 +67,8 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
 async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[]) {
   const parsed = rows.map((row) => ({
     row,
-    before: factsOf(row.before),
-    after: factsOf(row.after),
+    before: parseFacts(row.before),
+    after: parseFacts(row.after),
   }))
   const ids = parsed.flatMap(({ row, before, after }) => [
     row.subject_id,
@@ -113,7 +113,7 @@ function idSaysNothing({ subject_kind: kind }: FoundEvent): boolean {
   return kind === 'site' || kind === 'invitation'
 }
 
-function factsOf(json: string | null): Record<string, unknown> {
+function parseFacts(json: string | null): Record<string, unknown> {
   return json === null ? {} : JSON.parse(json)
 }
 

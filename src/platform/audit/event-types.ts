@@ -17,54 +17,54 @@ export interface EventType {
 
 /** All event types. The message `event.<name>` says when each event occurs. Source of docs/reference/events.md. */
 export const eventTypes: ReadonlyMap<string, EventType> = new Map([
-  ...rows('courses', ['course'], {
+  ...eventRows('courses', ['course'], {
     'course.published': ['course.publish'],
     'course.unpublished': ['course.unpublish'],
     'course.archived': ['course.archive'],
     'course.deleted': ['course.delete'],
   }),
-  ...rows('curriculum', ['section', 'lecture'], {
+  ...eventRows('curriculum', ['section', 'lecture'], {
     'curriculum.changed': [
       ...(['section.create', 'section.update', 'section.delete'] as const),
       ...(['lecture.create', 'lecture.update', 'lecture.move', 'lecture.delete'] as const),
     ],
   }),
-  ...rows('students', ['enrolment'], {
+  ...eventRows('students', ['enrolment'], {
     'enrolment.created': ['enrolment.create'],
     'enrolment.changed': ['enrolment.update'],
     'enrolment.ended': ['enrolment.end'],
   }),
-  ...rows('members', ['person'], {
+  ...eventRows('members', ['person'], {
     'member.added': ['member.join'],
     'member.role_changed': ['member.roles'],
     'member.removed': ['member.remove'],
     'sign_in.failed_repeatedly': ['sign_in.failed_repeatedly'],
   }),
-  ...rows('orders', ['order'], {
+  ...eventRows('orders', ['order'], {
     'order.created': ['order.create'],
     'order.refunded': ['order.refund'],
   }),
-  ...rows('orders', ['digital_product_purchase', 'consulting_service_purchase'], {
+  ...eventRows('orders', ['digital_product_purchase', 'consulting_service_purchase'], {
     'product.purchased': ['product.purchase'],
   }),
-  ...rows('digital_products', ['digital_product'], {
+  ...eventRows('digital_products', ['digital_product'], {
     'product.published': ['digital_product.publish'],
     'product.unpublished': ['digital_product.unpublish'],
     'product.archived': ['digital_product.archive'],
   }),
-  ...rows('events', ['event'], {
+  ...eventRows('events', ['event'], {
     'event.published': ['event.publish'],
     'event.cancelled': ['event.unpublish', 'event.archive', 'event.delete'],
   }),
-  ...rows('events', ['event_registration'], {
+  ...eventRows('events', ['event_registration'], {
     'registration.created': ['event.register'],
     'registration.cancelled': ['event.cancel_registration'],
   }),
-  ...rows('posts', ['post'], {
+  ...eventRows('posts', ['post'], {
     'post.published': ['post.publish'],
     'post.withdrawn': ['post.delete'],
   }),
-  ...rows('school', ['application'], {
+  ...eventRows('school', ['application'], {
     'application.created': ['application.create'],
     'application.disabled': ['application.disable'],
     'application.deleted': ['application.delete'],
@@ -74,15 +74,15 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map([
       ...(['code.reused', 'refresh_token.reused'] as const),
     ],
   }),
-  ...rows('appearance', ['site'], {
+  ...eventRows('appearance', ['site'], {
     'appearance.changed': ['appearance.update'],
   }),
-  ...rows('school', ['webhook_endpoint'], {
+  ...eventRows('school', ['webhook_endpoint'], {
     'webhook.disabled': ['webhook.disable'],
   }),
 ])
 
-function rows(
+function eventRows(
   area: string,
   kinds: EventType['kinds'],
   table: Readonly<Record<string, EventType['from']>>,

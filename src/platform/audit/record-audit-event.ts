@@ -200,7 +200,7 @@ export async function withSites(
 ): Promise<AuditRow[]> {
   const open = events.filter(({ row }) => row.site_id === null)
   const sources = open.flatMap(({ row, grantId }) => grantId ?? row.client_id ?? [])
-  const sites = await sitesOf(kysely, [...new Set(sources)])
+  const sites = await readSiteIds(kysely, [...new Set(sources)])
   const rows = events.map(({ row, grantId }) => {
     const found = sites.get(grantId ?? row.client_id ?? '') ?? null
     return { ...row, site_id: row.site_id ?? found }
@@ -221,7 +221,7 @@ export async function withSites(
   })
 }
 
-async function sitesOf(kysely: Kysely<Schema>, ids: readonly string[]) {
+async function readSiteIds(kysely: Kysely<Schema>, ids: readonly string[]) {
   if (ids.length === 0) return new Map<string, string | null>()
   const rows = await kysely
     .selectFrom('oauth_grant')

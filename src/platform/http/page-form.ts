@@ -26,7 +26,7 @@ function checkToken(ctx: Context, token: string, given: string): void {
 
 /** Rejects a form that contains a NUL character, because PostgreSQL would raise an error. @throws nulInRequest */
 export function refuseNul(ctx: Context): void {
-  const values = Object.values(fieldsOf(ctx)).flat()
+  const values = Object.values(bodyFields(ctx)).flat()
   if (values.some((value) => String(value).includes('\0'))) throw nulInRequest()
 }
 
@@ -104,11 +104,11 @@ export function formFields(ctx: Context, name: string): string[] {
 }
 
 function sentValue(ctx: Context, name: string): unknown {
-  const fields = fieldsOf(ctx)
+  const fields = bodyFields(ctx)
   return Object.hasOwn(fields, name) ? fields[name] : undefined
 }
 
-function fieldsOf(ctx: Context): Record<string, unknown> {
+function bodyFields(ctx: Context): Record<string, unknown> {
   return Object((ctx.request as { body?: unknown }).body) as Record<string, unknown>
 }
 

@@ -25,7 +25,7 @@ export function pinnedHost(
     const { headers } = ctx.req
     ctx.state['presentedHost'] = headers.host
     headers.host = host
-    ctx.url = ctx.originalUrl = ctx.request.originalUrl = pathOf(ctx.originalUrl)
+    ctx.url = ctx.originalUrl = ctx.request.originalUrl = requestPath(ctx.originalUrl)
     delete headers['x-forwarded-host']
     headers['x-forwarded-proto'] = scheme
     noteIgnored?.(ctx)
@@ -36,7 +36,7 @@ export function pinnedHost(
   }
 }
 
-function pathOf(target: string): string {
+function requestPath(target: string): string {
   if (target.startsWith('/')) return target.replace(slashedTools, '$1')
   const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return path.startsWith('/') ? path : `/${path}`

@@ -73,7 +73,7 @@ export function makeLimits({ policy, shared, now }: LimitParts) {
     if (total) total.unsent -= points
     const added = sharedCount(limit, key, points)
     const [sum] = (await shared?.add([added]).catch(() => undefined)) ?? []
-    if (total && sum) settle(total, sum, now())
+    if (total && sum) settleCount(total, sum, now())
     return sum
   }
 
@@ -129,7 +129,7 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
     const sum = sums[at]
     if (sum) {
       count.unsent -= points
-      settle(count, sum, now())
+      settleCount(count, sum, now())
     }
     // Keep the count if the call failed, or if points were added in the meantime.
     const isDone = count.unsent === 0 || count.endsAtMs <= now()
@@ -138,7 +138,7 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
 }
 
 /** Sets a count to the total of all processes, plus the points that this process has counted since it reported. */
-function settle(count: Count, { points, msLeft }: Sum, nowMs: number): void {
+function settleCount(count: Count, { points, msLeft }: Sum, nowMs: number): void {
   count.points = points + count.unsent
   count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)
 }

@@ -114,7 +114,7 @@ export async function aggregate(snapshots: readonly Snapshot[]): Promise<Snapsho
 }
 
 /** Aggregates metrics, and renders them in the Prometheus exposition format 0.0.4. */
-export async function render(snapshots: readonly Snapshot[]): Promise<string> {
+export async function renderSnapshots(snapshots: readonly Snapshot[]): Promise<string> {
   return await AggregatorRegistry.aggregate([...snapshots]).metrics()
 }
 

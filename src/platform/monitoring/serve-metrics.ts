@@ -6,12 +6,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { isLoopbackInterface, leadsToThisMachine, loopbackAddress } from '../http/loopback.ts'
 import { metricsPath } from '../http/paths.ts'
 import { type ListeningAddress, listenAt } from '../process/server.ts'
-import { aggregate, CONTENT_TYPE, openMetrics, render, type Snapshot } from './registry.ts'
+import { aggregate, CONTENT_TYPE, openMetrics, renderSnapshots, type Snapshot } from './registry.ts'
 
 /** Creates the metrics of a single process, and serves them on a separate port. */
 export async function serveMetrics(address: ListeningAddress) {
   const metrics = openMetrics()
-  const scrape = async () => await render([await metrics.snapshot()])
+  const scrape = async () => await renderSnapshots([await metrics.snapshot()])
   const server = await openScrapeServer(address, scrape)
   return { metrics, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() }
 }
@@ -81,7 +81,7 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     const timeLimit = delay(ANSWER_WITHIN_MS, undefined, { ref: false })
     await Promise.race([Promise.all(asked), timeLimit])
     await summing
-    return await render([ended, ...latest.values()])
+    return await renderSnapshots([ended, ...latest.values()])
   })
 }
 

@@ -238,7 +238,7 @@ async function attempt(
   }
   const isOver = () => cut.aborted || performance.now() > claimEndsMs
   const lastError = outcome === 'postponed' ? reason.slice(0, ERROR_CHARACTERS_MAX) : undefined
-  await settle(row, lastError, running, isOver).catch((cause: unknown) =>
+  await settleMessage(row, lastError, running, isOver).catch((cause: unknown) =>
     logger.error(
       { message: id, kind, outcome, cause },
       'the row of an outbox message could not be updated, so the message may be sent again',
@@ -261,7 +261,7 @@ const SETTLE_AGAIN_MS = 1_000
  * Deletes the row or, if `lastError` is set, postpones it and the messages that must wait for it. Retries failed writes
  * until the claim ends or the service stops, because a message is sent again if its row remains.
  */
-async function settle(
+async function settleMessage(
   { id, attempts, queue, subject }: Row,
   lastError: string | undefined,
   { database: { kysely }, now, remove }: Running,

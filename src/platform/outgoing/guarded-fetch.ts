@@ -60,14 +60,14 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
         ...{ method, signal, hostname, path: url.pathname + url.search },
         agent: purpose === 'webhook' && kept,
         port: port ?? (url.port || 443),
-        headers: headersOf(init.headers, body, url.host),
+        headers: outgoingHeaders(init.headers, body, url.host),
         lookup: checkedLookup(async () => await find(hostname, signal), check),
         ...(family === 0 && { servername: hostname }),
         ...(certificates && { ca: certificates }),
       },
       body,
     )
-    return responseOf(answer)
+    return toResponse(answer)
   }
 }
 
@@ -98,7 +98,7 @@ function checkedLookup(
   }
 }
 
-function headersOf(headers: RequestInit['headers'], body: string | undefined, host: string) {
+function outgoingHeaders(headers: RequestInit['headers'], body: string | undefined, host: string) {
   // The engine sets an empty User-Agent to omit the header.
   const given = [...new Headers(headers)].filter(([, value]) => value !== '')
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
@@ -125,7 +125,7 @@ async function send(options: RequestOptions, body: string | undefined): Promise<
   return await promise
 }
 
-function responseOf(incoming: IncomingMessage): Response {
+function toResponse(incoming: IncomingMessage): Response {
   const { statusCode: status = 0, headers } = incoming
   const encoding = headers['content-encoding'] ?? 'identity'
   if (STATUS_CODES[status] === undefined || status < 200 || encoding !== 'identity') {

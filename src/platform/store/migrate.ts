@@ -40,11 +40,11 @@ const createMigrationTable = `create table if not exists schema_migration (
  * processes start together, only one process applies a file, because each process checks again after acquiring the
  * lock. Writes nothing if nothing is pending, to keep start-up fast.
  *
- * @throws if migrations are pending and `options.migrations` is 'refuse', or if `pending` throws
+ * @throws if migrations are pending and `options.migrations` is 'refuse', or if `unapplied` throws
  */
 export async function migrate(session: MigrationSession, options: EngineOptions): Promise<void> {
   const scripts = await readScripts(options.migrationsFolder ?? ownMigrations, session.engine)
-  const missing = pending(scripts, await listApplied(session))
+  const missing = unapplied(scripts, await listApplied(session))
   if (missing.length === 0) return
   if (options.migrations === 'refuse') {
     throw new Error(
@@ -55,7 +55,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
   for (const script of scripts) {
     await retryWhileLocked(session, async () => {
       await session.run(createMigrationTable)
-      if (!pending(scripts, await listApplied(session)).includes(script)) return
+      if (!unapplied(scripts, await listApplied(session)).includes(script)) return
       await session.run(script.sql)
       const row = [script.name, script.digest, options.now(), effectOf(script.name)].join("', '")
       await session.run(
@@ -67,13 +67,13 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
 
 export type MigrationStatus = Awaited<ReturnType<typeof readMigrationStatus>>
 
-/** Returns the pending migrations, and the number of applied ones. Changes nothing. @throws if `pending` throws */
+/** Returns the pending migrations, and the number of applied ones. Changes nothing. @throws if `unapplied` throws */
 export async function readMigrationStatus(session: MigrationSession) {
   const scripts = await readScripts(ownMigrations, session.engine)
   const applied = await listApplied(session)
   return {
     appliedCount: applied.length,
-    pending: pending(scripts, applied).map(({ name }) => ({ name, effect: effectOf(name) })),
+    pending: unapplied(scripts, applied).map(({ name }) => ({ name, effect: effectOf(name) })),
   }
 }
 
@@ -135,7 +135,7 @@ function digestsByName(migrations: readonly Migration[]): Map<string, string> {
 }
 
 /** Returns the migrations to apply. @throws if an applied migration was changed, or is unknown and not `expand` */
-function pending(scripts: readonly Script[], applied: readonly AppliedMigration[]): Script[] {
+function unapplied(scripts: readonly Script[], applied: readonly AppliedMigration[]): Script[] {
   const known = digestsByName(scripts)
   for (const { name, digest, effect } of applied) {
     const expected = known.get(name)

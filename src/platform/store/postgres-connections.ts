@@ -42,12 +42,12 @@ export async function sendQuery(
 ): Promise<pg.QueryResult> {
   const name = preparedName(query.text)
   try {
-    return await answerTo(client, name === undefined ? query : { ...query, name }, options)
+    return await queryInTime(client, name === undefined ? query : { ...query, name }, options)
   } catch (error) {
     const stale = error instanceof pg.DatabaseError && error.code === TABLE_CHANGED
     // The query had no effect, so retry it. Inside a transaction, the retry fails, too, unless `commit` was already
     // sent. `sendBeforeCommit` therefore takes only queries that return no rows: their plans cannot become stale.
-    const again = stale ? answerTo(client, query, options) : undefined
+    const again = stale ? queryInTime(client, query, options) : undefined
     // Only a response from the server proves that the connection is in sync.
     if (stale || !(error instanceof pg.DatabaseError)) options.onUnusable(error)
     if (!again) throw error
@@ -56,7 +56,7 @@ export async function sendQuery(
 }
 
 /** Sends a query, and rejects if the response does not arrive within the time limit. */
-export function answerTo(
+export function queryInTime(
   client: pg.ClientBase,
   { text, values, name }: pg.QueryConfig,
   { timeout, until }: Omit<SendOptions, 'onUnusable'>,

@@ -13,7 +13,7 @@ import {
   readMigrationStatus,
 } from './migrate.ts'
 import {
-  answerTo,
+  queryInTime,
   beforeLimit,
   openPipelines,
   type Pipelines,
@@ -72,7 +72,7 @@ export async function openPostgres(
   // survives. Set this after connecting, because poolers reject it in the startup packet.
   const onConnect = async (client: pg.ClientBase) => {
     const text = `set statement_timeout = ${Math.ceil(BUSY_LIMITS_MAX * answerWithinMs * 0.9)}`
-    await answerTo(client, { text }, { timeout })
+    await queryInTime(client, { text }, { timeout })
   }
   const { connectionsMax } = location
   const lanes = { config, timeout, onConnect, onIdleError }
@@ -201,14 +201,14 @@ async function migrateServer(url: string, options: EngineOptions): Promise<void>
   const { onIdleError, migrationTimeoutMs: timeoutMs = MIGRATION_TIMEOUT_MS } = options
   await withClient(url, { onIdleError, timeoutMs }, async (client) => {
     if (!options.finishesRestore) await refuseUnfinished(client)
-    await migrate(migrationSession(client), options)
+    await migrate(postgresSession(client), options)
   })
 }
 
 export async function readPostgresStatus(url: string): Promise<MigrationStatus> {
   return await withClient(url, { timeoutMs: MIGRATION_TIMEOUT_MS }, async (client) => {
     await refuseUnfinished(client)
-    return await readMigrationStatus(migrationSession(client))
+    return await readMigrationStatus(postgresSession(client))
   })
 }
 
@@ -241,7 +241,7 @@ export async function withClient<Result>(
   }
 }
 
-function migrationSession(client: pg.Client): MigrationSession {
+function postgresSession(client: pg.Client): MigrationSession {
   return {
     engine: 'postgres',
     run: (script) => client.query(script),

@@ -10,7 +10,7 @@ import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
 import { writeSetting } from './settings.ts'
 
-/** The name of the marker in each store. In the database, the marker is a setting whose value comes from `idOf`. */
+/** The name of the marker in each store. In the database, the marker is a setting whose value comes from `databaseId`. */
 const MARKER = 'restore_marker'
 const REDIS_KEY = `gatehouse:${MARKER}`
 export const MARK_SECONDS = 60
@@ -31,7 +31,7 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   // The database is marked first and read last, so its marker is earlier only if the database lost writes.
   const inRedis = Number(await redis?.get(REDIS_KEY))
   const inFolder = Number(await readFile(join(dataDir, MARKER), 'utf8').catch(() => 0))
-  const id = await idOf(database)
+  const id = await databaseId(database)
   const settings = database.kysely.selectFrom('setting').where('name', '=', MARKER)
   const marker = await settings.select(['value', 'updated_at as atMs']).executeTakeFirst()
   const grants = database.kysely.selectFrom('oauth_grant').where('ended_at', 'is', null)
@@ -53,7 +53,7 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
 }
 
 /** Returns PostgreSQL's ids of the database and of its timeline; an empty string on Aurora, standbys and SQLite. */
-async function idOf({ engine, kysely }: Database): Promise<string> {
+async function databaseId({ engine, kysely }: Database): Promise<string> {
   if (engine === 'sqlite') return ''
   const query = sql<{ readonly id: string }>`
     select oid || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) as id

@@ -49,7 +49,7 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
     connection.pragma('synchronous = FULL')
     connection.pragma('foreign_keys = ON')
     connection.pragma(`mmap_size = ${MAPPED_BYTES_MAX}`)
-    await migrate(migrationSession(connection), options)
+    await migrate(sqliteSession(connection), options)
     connection.pragma(`busy_timeout = ${options.answerWithinMs}`)
   } catch (error) {
     connection.close()
@@ -173,13 +173,13 @@ export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
     timeout: MIGRATION_TIMEOUT_MS,
   })
   try {
-    return await readMigrationStatus(migrationSession(connection))
+    return await readMigrationStatus(sqliteSession(connection))
   } finally {
     connection.close()
   }
 }
 
-function migrationSession(connection: BetterSqlite.Database): MigrationSession {
+function sqliteSession(connection: BetterSqlite.Database): MigrationSession {
   return {
     engine: 'sqlite',
     run: async (script) => connection.exec(script),

@@ -29,24 +29,24 @@ export const storeOperations: readonly string[] = [
 ]
 
 /** The descriptions, keyed by query. Compiled statements (compiled.ts) reuse their query, so each is described once. */
-const described = new WeakMap<RootOperationNode, ReturnType<typeof describe>>()
+const described = new WeakMap<RootOperationNode, ReturnType<typeof describeCall>>()
 
 /** Returns the operation of a call, and a name without values, such as `select oauth_grant` or `find Session`. */
 export function describeUse(use: StoreUse) {
-  if (use.store === 'redis') return describe(use.operation, use.model)
+  if (use.store === 'redis') return describeCall(use.operation, use.model)
   const { statement } = use
-  if (statement === 'transaction') return describe(statement)
+  if (statement === 'transaction') return describeCall(statement)
   const known = described.get(statement.query) ?? describeStatement(statement)
   described.set(statement.query, known)
   return known
 }
 
-function describe(operation: string, target?: string) {
+function describeCall(operation: string, target?: string) {
   return { operation, name: target === undefined ? operation : `${operation} ${target}` }
 }
 
 function describeStatement({ sql }: CompiledQuery) {
   const [, first = ''] = /^\s*([a-z]+)/.exec(sql) ?? []
   const [, table] = /\b(?:from|into|update)\s+"?([a-z_]+)/.exec(sql) ?? []
-  return describe(statementKinds.includes(first) ? first : 'other', table)
+  return describeCall(statementKinds.includes(first) ? first : 'other', table)
 }

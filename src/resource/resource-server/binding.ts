@@ -36,16 +36,16 @@ export async function judgeBinding(
   checkDpop: CheckDpop | undefined,
 ): Promise<Binding> {
   if (jkt === undefined) {
-    return scheme === 'Bearer' ? {} : refused('an unbound token was sent with the DPoP scheme')
+    return scheme === 'Bearer' ? {} : faulty('an unbound token was sent with the DPoP scheme')
   }
-  if (scheme === 'Bearer') return refused('the token is bound to a key: send it with a DPoP proof')
+  if (scheme === 'Bearer') return faulty('the token is bound to a key: send it with a DPoP proof')
   const proof = checkDpop ? await checkDpop({ ...request, accessToken: value }) : undefined
   switch (proof?.kind) {
     case 'good': {
       const { nextNonce } = proof
       if (proof.thumbprint === jkt) return { nextNonce }
       return {
-        ...refused('the DPoP proof is not signed with the key that the token is bound to'),
+        ...faulty('the DPoP proof is not signed with the key that the token is bound to'),
         nextNonce,
       }
     }
@@ -69,7 +69,7 @@ export async function judgeBinding(
   }
 }
 
-function refused(reason: string): Binding {
+function faulty(reason: string): Binding {
   const description =
     'the token type, the Authorization scheme and the proof do not match: send a bound token with the DPoP scheme ' +
     'and a proof signed with its key, or an unbound token as Bearer'

@@ -16,7 +16,7 @@ import type { Judged } from './judge-token.ts'
 import { logToken, refuse } from './protect.ts'
 import {
   demandScopes,
-  invalid,
+  reject,
   type ResourceParts,
   readToken,
   type Verdict,
@@ -81,15 +81,15 @@ type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
 /** Returns the verdict for a proxy. Bound tokens, and tokens that the proxy may not introspect, are invalid. */
 export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudged): Verdict {
-  if (judged.kind === 'worthless') return invalid(judged.reason, judged.token)
+  if (judged.kind === 'worthless') return reject(judged.reason, judged.token)
   if (judged.kind !== 'good') return judged
   const { token } = judged
   // A proof contains the URL that the caller requested, which only the proxy knows (RFC 9449 §4.2).
   if (token.jkt !== undefined) {
-    return invalid('forward auth does not accept tokens bound to a key; use introspection')
+    return reject('forward auth does not accept tokens bound to a key; use introspection')
   }
   if (mayIntrospect(proxy, token)) return { kind: 'granted', token }
-  return invalid('the token is not for the site of the resource server')
+  return reject('the token is not for the site of the resource server')
 }
 
 /** The error description of every failed proxy authentication. It gives no reason, because the caller may see it. */

@@ -65,7 +65,7 @@ async function answerCaller(
   const value = problem === undefined ? parameterOf(form, 'token') : undefined
   const judged =
     value === undefined ? undefined : await verdicts.judgeAnyToken(value, credentials.clientId)
-  const caller = await authenticate(ctx, credentials, judged?.token?.callerVersion, parts)
+  const caller = await authenticateCaller(ctx, credentials, judged?.token?.callerVersion, parts)
   if (!caller) return
   platform.requestLimits.count('requestsOfClient', caller.clientId)
   if (!judged) {
@@ -146,7 +146,7 @@ export async function authenticateChecker(
 }
 
 /** Authenticates the caller. @returns undefined if the request was rejected */
-async function authenticate(
+async function authenticateCaller(
   ctx: Context,
   credentials: Credentials,
   version: number | undefined,

@@ -85,7 +85,7 @@ export function makeVerifyBearer(
     try {
       // Accept only tokens for this origin.
       const judged = await judgeAccessToken(sent.value, { unbound: false })
-      if (judged.kind === 'worthless') return { ...invalid(judged.reason, judged.token), ...offer }
+      if (judged.kind === 'worthless') return { ...reject(judged.reason, judged.token), ...offer }
       const { token } = judged
       const { fault, nextNonce } = await judgeBinding({ ...sent, token }, request, checkDpop)
       if (fault) return { kind: 'invalid', ...fault, token, dpop: 'demanded', nextNonce }
@@ -105,11 +105,11 @@ export function readToken(
   const [header] = authorization
   if (header === undefined) return { kind: 'anonymous' }
   if (authorization.length > 1)
-    return invalid('the request has several Authorization headers; send one')
+    return reject('the request has several Authorization headers; send one')
   const [, scheme = '', value] = /^(bearer|dpop) +([^ ]+)$/i.exec(header) ?? []
   const isDpop = scheme.toLowerCase() === 'dpop'
   if (value === undefined || (isDpop && !dpopEnabled)) {
-    return invalid('the Authorization header has no Bearer token')
+    return reject('the Authorization header has no Bearer token')
   }
   return { scheme: isDpop ? 'DPoP' : 'Bearer', value }
 }
@@ -117,7 +117,7 @@ export function readToken(
 type Invalid = Extract<Verdict, { kind: 'invalid' }>
 
 /** Creates an `invalid` verdict. @param reason for the log @param token the rejected token, if it is known */
-export function invalid(reason: string, token?: AccessToken): Invalid {
+export function reject(reason: string, token?: AccessToken): Invalid {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED, token }
 }
 

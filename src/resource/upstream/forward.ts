@@ -51,8 +51,8 @@ export async function forward(ctx: Context, wanted: Forwarded): Promise<void> {
   const outgoing = open(ctx, wanted)
   // `close` is also emitted after a complete response; in that case, `destroy` is a no-op.
   ctx.res.once('close', () => outgoing.destroy(new Error('the caller disconnected')))
-  const incoming = await answerTo(outgoing, ctx, wanted)
-  const problem = problemOf(incoming)
+  const incoming = await awaitAnswer(outgoing, ctx, wanted)
+  const problem = responseProblem(incoming)
   if (problem !== undefined) {
     outgoing.destroy()
     throw upstreamFailed(problem)
@@ -83,7 +83,7 @@ function open(ctx: Context, wanted: Forwarded): ClientRequest {
 }
 
 /** Sends the request body and waits for the response headers. */
-async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded) {
+async function awaitAnswer(outgoing: ClientRequest, ctx: Context, wanted: Forwarded) {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const fail = (error: Error) => {
     reject(isRefusal(error) ? error : upstreamFailed(error.message))
@@ -134,7 +134,7 @@ function sendBody(
  * Returns why a response must not be passed on, or undefined. A redirect would lead callers past this service. A 401
  * would look like a verdict on the caller's own token. The text of a server error is not meant for callers.
  */
-function problemOf({ statusCode = 0 }: IncomingMessage): string | undefined {
+function responseProblem({ statusCode = 0 }: IncomingMessage): string | undefined {
   const answers = statusCode === 304 || (statusCode >= 200 && statusCode < 300)
   const refuses = statusCode >= 400 && statusCode < 500 && ![401, 407].includes(statusCode)
   return answers || refuses ? undefined : `the upstream responded with ${statusCode}`

@@ -48,13 +48,13 @@ export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Up
       nameRoute(ctx, paths.upstream)
       // In a browser, responses from an upstream must not act on behalf of this origin.
       ctx.set('Content-Security-Policy', 'sandbox')
-      await answerUncached(ctx, () => cors(ctx, () => answer(ctx, parts, upstreams, sign)))
+      await answerUncached(ctx, () => cors(ctx, () => forwardRequest(ctx, parts, upstreams, sign)))
     }
     return { route, published: publicKeys(keys) }
   }
 }
 
-async function answer(
+async function forwardRequest(
   ctx: Context,
   { platform, oauth, verdicts, resourceMetadataUrl, baseUrl }: ResourceParts,
   upstreams: readonly Upstream[],

@@ -9,7 +9,7 @@ import {
   type Counted,
   dayOfColumn,
   idsOfSite,
-  inPieces,
+  readInPieces,
   type Question,
   type Tally,
   tallyOf,
@@ -89,7 +89,7 @@ export function countByCourse(activity: Activity): CountByCourse {
     for (const courseId of courseIds) {
       // Yield to the event loop between courses, because a site may have many small courses.
       await setImmediate()
-      const students = inPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) => {
+      const students = readInPieces<Enrolled>(PEOPLE_PER_PIECE, async (after) => {
         const { rows } = await sql<Enrolled>`
           select id, person_id as "personId", purchased_at as "purchasedAt" from course_purchase
           where course_id = ${courseId}

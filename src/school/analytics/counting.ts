@@ -86,7 +86,7 @@ export function dayOfColumn(column: string): RawBuilder<number> {
  *
  * @param next reads up to `size` rows after the given row or, without one, from the start
  */
-export async function* inPieces<Row>(
+export async function* readInPieces<Row>(
   size: number,
   next: (after: Row | undefined) => Promise<readonly Row[]>,
 ): AsyncGenerator<readonly Row[]> {
@@ -107,7 +107,7 @@ export function idsOfSite(
   [table, column]: readonly ['site_role' | 'oauth_grant', 'id' | 'person_id'],
   size: number,
 ): AsyncGenerator<readonly string[]> {
-  return inPieces<string>(size, async (after = '') => {
+  return readInPieces<string>(size, async (after = '') => {
     const { rows } = await sql<{ id: string }>`
       select distinct ${sql.ref(column)} as id from ${sql.table(table)}
       where site_id = ${siteId} and ${sql.ref(column)} > ${after}

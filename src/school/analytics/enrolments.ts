@@ -9,7 +9,7 @@ import {
   type CountByDay,
   type Counted,
   dayOfColumn,
-  inPieces,
+  readInPieces,
   tallyOf,
 } from './counting.ts'
 
@@ -19,7 +19,7 @@ const COURSES_PER_PIECE = 200
 
 /** Counts the enrolments that began in the period, by day. */
 export const countEnrolmentsByDay: CountByDay = async (kysely, { siteId, fromMs, untilMs }) => {
-  const courses = inPieces<{ id: string; slug: string }>(COURSES_PER_PIECE, async (after) =>
+  const courses = readInPieces<{ id: string; slug: string }>(COURSES_PER_PIECE, async (after) =>
     kysely
       .selectFrom('course')
       .select(['id', 'slug'])
@@ -31,14 +31,14 @@ export const countEnrolmentsByDay: CountByDay = async (kysely, { siteId, fromMs,
   )
   return await tallyOf(courses, async (piece) => {
     const courseIds = piece.map(({ id }) => id)
-    return await count<number>(kysely, 'day', { courseIds, fromMs, untilMs })
+    return await countInSpan<number>(kysely, 'day', { courseIds, fromMs, untilMs })
   })
 }
 
 /** Counts the enrolments that began in the period, by course. */
 export const countEnrolmentsByCourse: CountByCourse = async (kysely, question, courseIds) => {
   const { fromMs, untilMs } = question
-  const rows = await count<string>(kysely, 'course', { courseIds, fromMs, untilMs })
+  const rows = await countInSpan<string>(kysely, 'course', { courseIds, fromMs, untilMs })
   return addTo(new Map(), rows)
 }
 
@@ -49,7 +49,7 @@ interface Span {
 }
 
 /** Counts enrolments. If there are too many for one statement, splits the courses or, for one course, the period. */
-async function count<Key>(
+async function countInSpan<Key>(
   kysely: Kysely<Schema>,
   by: 'day' | 'course',
   span: Span,
@@ -70,7 +70,7 @@ async function count<Key>(
   const counted: Counted<Key>[] = []
   for (const half of halves) {
     await setImmediate()
-    counted.push(...(await count<Key>(kysely, by, half)))
+    counted.push(...(await countInSpan<Key>(kysely, by, half)))
   }
   return counted
 }

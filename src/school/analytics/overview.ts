@@ -50,7 +50,7 @@ export async function countOverview(
   const calls = await byDay.calls()
   const signIns = await byDay.signIns()
   const people = await countPeople(kysely, siteId, period)
-  const refused = await countRefusals(kysely, siteId, period)
+  const refused = await countSiteRefusals(kysely, siteId, period)
   return {
     countedAt: nowMs,
     /** The number of distinct people who used an application in the period. */
@@ -100,7 +100,7 @@ async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Perio
   return { byDay, inAll, byWeek }
 }
 
-async function countRefusals(kysely: Kysely<Schema>, siteId: string, period: Period) {
+async function countSiteRefusals(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const rows = await kysely
     .selectFrom('site_refusal_day')
     .select(['day', 'error', 'refusals'])

@@ -7,7 +7,7 @@ import { badInput } from './refusals.ts'
 /** Schemas for the values that operators enter, with their limits. */
 
 /** Creates the schema for a trimmed text with at least one visible character. */
-export function text(lengthMax: number) {
+export function trimmed(lengthMax: number) {
   return withoutNul(z.string().trim().max(lengthMax).refine(isVisible, 'must not be empty'))
 }
 
@@ -21,14 +21,14 @@ const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
 /** Creates the schema for a single line of text, such as a name. */
 export function line(lengthMax: number) {
-  return text(lengthMax).refine(
+  return trimmed(lengthMax).refine(
     (value) => !HIDDEN.test(value),
     'must be one line, without control characters',
   )
 }
 
 /** The schema for a name under which a file is saved. */
-export const fileName = text(200).refine(
+export const fileName = trimmed(200).refine(
   (value) => !/^\.|[/\\]/.test(value) && !HIDDEN.test(value),
   'must be a file name without slashes, control characters or a leading dot',
 )
@@ -46,11 +46,11 @@ export const mailAddress = z.stringFormat(
   'must be an e-mail address',
 )
 
-export const idempotencyKey = text(100).nullish()
+export const idempotencyKey = trimmed(100).nullish()
 
 export const NAME_LENGTH_MAX = 120
 export const title = line(200)
-export const summary = text(2000)
+export const summary = trimmed(2000)
 
 export const slug = z
   .string()

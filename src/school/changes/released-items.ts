@@ -164,7 +164,7 @@ export function releasedItems<Fields extends z.ZodObject, Linked extends string 
         if (!change) return
         check({ ...item, ...wanted })
         await mustBeFree(trx, actor.siteId, change.after.slug)
-        await write(trx, table, id, change.after)
+        await writeItem(trx, table, id, change.after)
         record(`${table}.update`, { kind: table, id }, change)
       },
     ),
@@ -177,7 +177,7 @@ export function releasedItems<Fields extends z.ZodObject, Linked extends string 
         const difference = differenceOf<Release>(item, wanted)
         if (!difference) return
         const firstPublishedAt = firstPublicationOf(item, wanted, actor.now)
-        await write(trx, table, id, { ...difference.after, firstPublishedAt })
+        await writeItem(trx, table, id, { ...difference.after, firstPublishedAt })
         const values = { ...difference, reportedAs: publicationBy(change, table, item) }
         record(`${table}.${change.kind}`, { kind: table, id }, values)
       },
@@ -232,7 +232,7 @@ async function insert(trx: Kysely<Schema>, table: ItemTable, values: object): Pr
     values (${sql.join(Object.values(values))})`.execute(trx)
 }
 
-async function write(trx: Kysely<Schema>, table: ItemTable, id: string, values: object) {
+async function writeItem(trx: Kysely<Schema>, table: ItemTable, id: string, values: object) {
   const changes = Object.entries(values).map(([field, value]) => sql`${columnOf(field)} = ${value}`)
   await sql`update ${sql.table(table)} set ${sql.join(changes)} where id = ${id}`.execute(trx)
 }

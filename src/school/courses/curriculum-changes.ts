@@ -136,12 +136,12 @@ export const moveLecture = checkedChange(
 )
 
 /** Deletes a section. Keeps its lectures and moves them before the first section. */
-export const deleteSection = deletes('section', findSection)
+export const deleteSection = makeDeletion('section', findSection)
 
 /** Deletes a lecture and its watch positions. */
-export const deleteLecture = deletes('lecture', findLecture)
+export const deleteLecture = makeDeletion('lecture', findLecture)
 
-function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof findLecture) {
+function makeDeletion(kind: 'section' | 'lecture', find: typeof findSection | typeof findLecture) {
   return siteChange(async ({ trx, actor, record }, id: string) => {
     const { courseId, title } = mustBeThere(await find(trx, actor.siteId, id), kind)
     await trx.deleteFrom(kind).where('id', '=', id).execute()

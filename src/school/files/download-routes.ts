@@ -36,7 +36,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
     const link = ports.downloadLinks.open(token, name)
     const found = link && (await findDownload(ports.database, link))
     if (!found) throw nothingHere()
-    await sendDownload(ctx, found, ports.files)
+    await sendStoredFile(ctx, found, ports.files)
   })
 
   router.get(pages.siteLogo, async (ctx) => {
@@ -64,7 +64,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
 const FILE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
 /** Sends a file, or a range of it, as an attachment. Browsers save it instead of showing it. */
-async function sendDownload(
+async function sendStoredFile(
   ctx: Context,
   { fileId, name, mediaType, sizeBytes, sha256 }: Download,
   files: Files,

@@ -15,20 +15,20 @@ export const HEAD_BYTES = 64
  * ISO/IEC 11172-3 §2.4.1.3, ISO/IEC 14496-12 §4.3.
  */
 const kinds: readonly FileKind[] = [
-  kind('image/png', ['png'], (head) => head.indexOf('89504e470d0a1a0a', 0, 'hex') === 0),
-  kind('image/jpeg', ['jpg', 'jpeg'], (head) => head.indexOf('ffd8ff', 0, 'hex') === 0),
-  kind('image/webp', ['webp'], (head) => has(head, 0, 'RIFF') && has(head, 8, 'WEBP')),
-  kind('image/gif', ['gif'], (head) => has(head, 0, 'GIF87a') || has(head, 0, 'GIF89a')),
-  kind('application/pdf', ['pdf'], (head) => has(head, 0, '%PDF-')),
+  fileKind('image/png', ['png'], (head) => head.indexOf('89504e470d0a1a0a', 0, 'hex') === 0),
+  fileKind('image/jpeg', ['jpg', 'jpeg'], (head) => head.indexOf('ffd8ff', 0, 'hex') === 0),
+  fileKind('image/webp', ['webp'], (head) => has(head, 0, 'RIFF') && has(head, 8, 'WEBP')),
+  fileKind('image/gif', ['gif'], (head) => has(head, 0, 'GIF87a') || has(head, 0, 'GIF89a')),
+  fileKind('application/pdf', ['pdf'], (head) => has(head, 0, '%PDF-')),
   // An EPUB is also a ZIP archive, so test for EPUB first. Its first entry is uncompressed and names the type.
-  kind(
+  fileKind(
     'application/epub+zip',
     ['epub'],
     (head) => isZip(head) && has(head, 30, 'mimetypeapplication/epub+zip'),
   ),
-  kind('application/zip', ['zip'], isZip),
-  kind('audio/mpeg', ['mp3'], (head) => has(head, 0, 'ID3') || isMpegFrame(head)),
-  kind('video/mp4', ['mp4', 'm4v'], (head) => has(head, 4, 'ftyp') && isMp4Brand(head)),
+  fileKind('application/zip', ['zip'], isZip),
+  fileKind('audio/mpeg', ['mp3'], (head) => has(head, 0, 'ID3') || isMpegFrame(head)),
+  fileKind('video/mp4', ['mp4', 'm4v'], (head) => has(head, 4, 'ftyp') && isMp4Brand(head)),
 ]
 
 export const mediaTypes: readonly string[] = kinds.map(({ mediaType }) => mediaType)
@@ -50,7 +50,7 @@ export function extensionsOf(types: readonly string[]): string[] {
 }
 
 /** Detects the kind of a file from its first `HEAD_BYTES`. Returns undefined if the kind is not accepted. */
-export function kindOf(head: Buffer): FileKind | undefined {
+export function kindOfFile(head: Buffer): FileKind | undefined {
   return kinds.find(({ begins }) => begins(head))
 }
 
@@ -63,7 +63,7 @@ export function fitsName({ extensions }: FileKind, name: string): boolean {
   return extensions.some((extension) => name.toLowerCase().endsWith(`.${extension}`))
 }
 
-function kind(mediaType: string, extensions: readonly string[], begins: FileKind['begins']) {
+function fileKind(mediaType: string, extensions: readonly string[], begins: FileKind['begins']) {
   return { mediaType, extensions, begins }
 }
 

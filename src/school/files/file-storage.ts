@@ -80,17 +80,17 @@ function diskStorage(folder: string): FileStorage {
   return {
     async put(key, { path }) {
       const place = pathOf(key)
-      await orUnavailable(async () => {
+      await onDisk(async () => {
         await mkdir(dirname(place), { recursive: true, mode: 0o700 })
         await rename(path, place)
         await persistFolder(dirname(place))
       })
     },
     async get(key, range) {
-      const handle = await orUnavailable(async () => await open(pathOf(key), 'r'))
+      const handle = await onDisk(async () => await open(pathOf(key), 'r'))
       return handle.createReadStream(range)
     },
-    remove: async (key) => await orUnavailable(async () => await rm(pathOf(key), { force: true })),
+    remove: async (key) => await onDisk(async () => await rm(pathOf(key), { force: true })),
   }
 }
 
@@ -101,7 +101,7 @@ async function persistFolder(folder: string): Promise<void> {
 }
 
 /** Runs file system calls. @throws FileMissing for ENOENT, and `storageUnavailable` for any other failure */
-export async function orUnavailable<Result>(work: () => Promise<Result>): Promise<Result> {
+export async function onDisk<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
   } catch (cause) {

@@ -24,10 +24,10 @@ import {
   filePurposes,
   fitsName,
   HEAD_BYTES,
-  kindOf,
+  kindOfFile,
   mediaTypes,
 } from './file-kinds.ts'
-import { type Draft, type Files, orUnavailable, storageKey } from './file-storage.ts'
+import { type Draft, type Files, onDisk, storageKey } from './file-storage.ts'
 import { mustShareFolder } from './shared-folder.ts'
 import { type FileLimits, type Spend, storeFile } from './stored-files.ts'
 
@@ -140,7 +140,7 @@ async function receiveDraft(stream: Readable, receiving: Receiving): Promise<Dra
   const path = join(folder, randomUUID())
   await using opening = new AsyncDisposableStack()
   opening.defer(async () => await rm(path, { force: true }))
-  const handle = await orUnavailable(async () => {
+  const handle = await onDisk(async () => {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     return await open(path, 'wx', 0o600)
   })
@@ -155,7 +155,7 @@ async function receiveInto(opened: FileHandle, stream: Readable, receiving: Rece
   const hash = createHash('sha256')
   let sizeBytes = 0
   let kind: FileKind | undefined
-  for await (const piece of inPieces(stream, seconds)) {
+  for await (const piece of uploadPieces(stream, seconds)) {
     sizeBytes += piece.length
     if (sizeBytes > bytesMax) throw bodyTooLarge(bytesMax)
     kind ??= detectKind(piece, check)
@@ -170,7 +170,7 @@ async function receiveInto(opened: FileHandle, stream: Readable, receiving: Rece
 }
 
 function detectKind(head: Buffer, check: Receiving['check']): FileKind {
-  const kind = kindOf(head.subarray(0, HEAD_BYTES))
+  const kind = kindOfFile(head.subarray(0, HEAD_BYTES))
   if (!kind)
     throw unsupportedFile(`its content has none of the supported types: ${mediaTypes.join(', ')}`)
   check?.(kind)
@@ -181,7 +181,7 @@ function detectKind(head: Buffer, check: Receiving['check']): FileKind {
  * Yields the upload in pieces. The first piece suffices to detect the kind. Does not destroy the stream of an
  * incomplete upload, because that would also destroy the response. Throws uploadTooSlow and badUpload.
  */
-async function* inPieces(stream: Readable, seconds: number): AsyncGenerator<Buffer> {
+async function* uploadPieces(stream: Readable, seconds: number): AsyncGenerator<Buffer> {
   const late = new AbortController()
   const tooLate = delay(seconds * 1000, undefined, { signal: late.signal }).then(() => {
     throw uploadTooSlow(seconds)

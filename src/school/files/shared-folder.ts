@@ -8,7 +8,7 @@ import { otherFilesFolder } from '../../platform/http/errors.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { insertNew } from '../../platform/store/insert-new.ts'
 import { readSetting } from '../../platform/store/settings.ts'
-import { orUnavailable } from './file-storage.ts'
+import { onDisk } from './file-storage.ts'
 
 /** The name of a setting in the database, and of a file in the shared folder. Both contain the id of the folder. */
 const MARKER = 'files_folder'
@@ -32,7 +32,7 @@ export async function mustShareFolder({ engine, kysely }: Database, folder: stri
     const row = { name: MARKER, value, updated_at: nowMs }
     if (!(await insertNew(trx, 'setting', row))) return
     // Parallel uploads wait until the inserted row is committed, so they find this file.
-    await orUnavailable(async () => {
+    await onDisk(async () => {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       await writeFile(join(folder, MARKER), value, { mode: 0o600 })
     })

@@ -75,7 +75,7 @@ function enrolments(kysely: Kysely<Schema>, siteId: string) {
   )
 }
 
-/** The end of an enrolment. There is no default, so `endOf` requires `expireDate` or `hasLifetimeAccess: true`. */
+/** The end of an enrolment. There is no default, so `accessEnd` requires `expireDate` or `hasLifetimeAccess: true`. */
 const lasting = z.strictObject({
   expireDate: z.int().nullish(),
   hasLifetimeAccess: z.boolean().nullish(),
@@ -89,7 +89,7 @@ const lasting = z.strictObject({
 export const enrolStudent = checkedChange(
   lasting.extend({ personId: z.string(), courseId: z.string() }),
   async ({ trx, actor, record }, { personId, courseId, ...input }) => {
-    const expiresAt = endOf(input, actor.now)
+    const expiresAt = accessEnd(input, actor.now)
     const roles = await mustHaveRoles(trx, actor.siteId, personId)
     await courses.mustFind(trx, actor.siteId, courseId)
     const newest = newId('pur')
@@ -121,7 +121,7 @@ export const enrolStudent = checkedChange(
 export const updateEnrolment = checkedChange(
   lasting.extend({ id: z.string() }),
   async ({ trx, actor, record }, { id, ...input }) => {
-    const expiresAt = endOf(input, actor.now)
+    const expiresAt = accessEnd(input, actor.now)
     const before = mustBeThere(await findEnrolment(trx, actor.siteId, id), 'enrolment')
     if (before.expiresAt === expiresAt) return
     await setEnd(trx, id, expiresAt)
@@ -141,7 +141,7 @@ export const endEnrolment = siteChange(async ({ trx, actor, record }, id: string
 })
 
 /** Returns when access ends; null for never. @throws ChangeRefused if neither or both are set, or the end has passed */
-function endOf({ expireDate, hasLifetimeAccess }: z.output<typeof lasting>, nowMs: number) {
+function accessEnd({ expireDate, hasLifetimeAccess }: z.output<typeof lasting>, nowMs: number) {
   if (expireDate == null) {
     if (hasLifetimeAccess === true) return null
     throw badInput('expireDate', 'is missing; send it or set hasLifetimeAccess to true')
@@ -157,7 +157,7 @@ async function setEnd(trx: Transaction<Schema>, id: string, expires_at: number |
   await trx.updateTable('course_purchase').set({ expires_at }).where('id', '=', id).execute()
 }
 
-export type Progress = Awaited<ReturnType<typeof readProgress>>[number]
+export type Progress = Awaited<ReturnType<typeof readCourseProgress>>[number]
 
 /** The maximum number of enrolments in one statement. The statement reads all lectures of their courses. */
 const BATCH_ENROLMENTS_MAX = 200
@@ -167,12 +167,12 @@ export async function listProgress(kysely: Kysely<Schema>, enrolmentIds: readonl
   const found = new Map<string, Progress>()
   for (let first = 0; first < enrolmentIds.length; first += BATCH_ENROLMENTS_MAX) {
     const batch = enrolmentIds.slice(first, first + BATCH_ENROLMENTS_MAX)
-    for (const progress of await readProgress(kysely, batch)) found.set(progress.id, progress)
+    for (const progress of await readCourseProgress(kysely, batch)) found.set(progress.id, progress)
   }
   return found
 }
 
-async function readProgress(kysely: Kysely<Schema>, ids: readonly string[]) {
+async function readCourseProgress(kysely: Kysely<Schema>, ids: readonly string[]) {
   const watched = kysely
     .selectFrom('course_purchase as bought')
     .innerJoin('lecture', 'lecture.course_id', 'bought.course_id')

@@ -28,7 +28,7 @@ export interface JoiningPorts {
 }
 
 /** A valid link that lets the owner of an address join a site. */
-export type Joining = NonNullable<Awaited<ReturnType<typeof read>>>
+export type Joining = NonNullable<Awaited<ReturnType<typeof readJoinLink>>>
 
 /** The account that joins: an existing or a new account. */
 export type Joiner =
@@ -56,7 +56,7 @@ export function makeJoining(ports: JoiningPorts) {
     /** Finds the site and roles of a link; undefined if the link no longer works. Does not use up the link. */
     async find(kind: 'invitation' | 'address', token: string): Promise<Joining | undefined> {
       const link = await links.find(kysely, kind, { token, nowMs: now() })
-      return link && (await read(kysely, link))
+      return link && (await readJoinLink(kysely, link))
     },
 
     /**
@@ -69,7 +69,7 @@ export function makeJoining(ports: JoiningPorts) {
       const nowMs = now()
       const joining = kysely.transaction().execute(async (trx) => {
         await lockSite(trx, database, link.siteId ?? '')
-        const offered = await read(trx, link)
+        const offered = await readJoinLink(trx, link)
         if (!offered) return 'gone'
         const { roles, site, accountId } = offered
         if (accountId !== ('personId' in joiner ? joiner.personId : undefined)) return 'taken'
@@ -115,7 +115,7 @@ export async function joinSite(
  * Reads a link's site, roles and suggested name for a new account, and the id of the account with its address, if any.
  * Returns undefined if the site is gone, or joining is no longer permitted.
  */
-async function read(kysely: Kysely<Schema>, link: OneTimeLink) {
+async function readJoinLink(kysely: Kysely<Schema>, link: OneTimeLink) {
   const site = await kysely
     .selectFrom('site')
     .select(['id', 'slug', 'name'])

@@ -13,7 +13,7 @@ import {
   WHITE,
 } from '../../directory/sites/site-look.ts'
 import { checkedChange, differenceOf, type SiteWork } from '../changes/change.ts'
-import { given, line, NAME_LENGTH_MAX, text } from '../changes/input.ts'
+import { given, line, NAME_LENGTH_MAX, trimmed } from '../changes/input.ts'
 import { badInput, ChangeRefused, mustBeThere } from '../changes/refusals.ts'
 import { filePurposes } from '../files/file-kinds.ts'
 import { holdFile } from '../files/stored-files.ts'
@@ -32,8 +32,8 @@ const form = z
     logoFileId: z.string().max(200).nullable(),
     accentColor: color,
     backgroundColor: color,
-    signInWords: text(500).nullable(),
-    consentWords: text(500).nullable(),
+    signInWords: trimmed(500).nullable(),
+    consentWords: trimmed(500).nullable(),
     language: z.enum(languages).nullable(),
   })
   .partial()

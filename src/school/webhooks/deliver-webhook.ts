@@ -55,7 +55,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
       // Skip a disabled endpoint. An operator who enables it again can choose to send the missed events.
       const event = endpoint && row && webhookEventOf(row, endpoint.payload)
       if (!event) return
-      const result = await post(event, endpoint, posting, signal)
+      const result = await postEvent(event, endpoint, posting, signal)
       if (result.error === null) return
       if (result.status === GONE) throw new Undeliverable(result.error)
       throw new Error(result.error)
@@ -104,7 +104,7 @@ interface PostingPorts extends Pick<DeliveryPorts, 'fetch' | 'now'> {
 }
 
 /** Sends an event and logs the attempt. A redirect counts as a failure, and is not followed. */
-async function post(
+async function postEvent(
   event: WebhookEvent,
   endpoint: Endpoint,
   { fetch, now, keysOf, log }: PostingPorts,

@@ -118,7 +118,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
       await trx.updateTable('webhook_endpoint').set(columns).where('id', '=', id).execute()
       await trx.deleteFrom('webhook_endpoint_type').where('endpoint_id', '=', id).execute()
       await insertTypes(trx, id, newTypes)
-      record('webhook.update', subjectOf(id), { before, after })
+      record('webhook.update', endpointSubject(id), { before, after })
     }),
 
     /** Replaces the secret. For a day, messages are also signed with the previous secret. */
@@ -132,7 +132,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
         }))
         .where('id', '=', id)
         .execute()
-      record('webhook.rotate', subjectOf(id), {})
+      record('webhook.rotate', endpointSubject(id), {})
     }),
     ...deliveryChanges(change),
   }
@@ -154,7 +154,7 @@ function creation(seals: Seals) {
       const row = { id, site_id, url, payload, sealed_secret, created_at }
       await trx.insertInto('webhook_endpoint').values(row).execute()
       await insertTypes(trx, id, types)
-      record('webhook.create', subjectOf(id), { after: { url, types, payload } })
+      record('webhook.create', endpointSubject(id), { after: { url, types, payload } })
     },
   })
 }
@@ -196,13 +196,13 @@ function deliveryChanges(change: ChangeEndpoint) {
     remove: change(async ({ trx, record }, { id, url }) => {
       await trx.deleteFrom('webhook_endpoint').where('id', '=', id).execute()
       await trx.deleteFrom('outbox').where('queue', '=', id).execute()
-      record('webhook.delete', subjectOf(id), { before: { url } })
+      record('webhook.delete', endpointSubject(id), { before: { url } })
     }),
 
     /** Disables an endpoint. No-op if it is already disabled. */
     disable: change(async ({ trx, actor, record }, { id, url }) => {
       const done = await markDisabled(trx, { id, reason: null, nowMs: actor.now })
-      if (done) record('webhook.disable', subjectOf(id), { after: { url } })
+      if (done) record('webhook.disable', endpointSubject(id), { after: { url } })
     }),
 
     /** Enables an endpoint, and queues or skips the events that it missed. No-op if it is already enabled. */
@@ -220,7 +220,7 @@ function deliveryChanges(change: ChangeEndpoint) {
       if (missed === 'resume') {
         await eventQueueing(undelivered, actor.now, REPLAY_EVENTS_MAX).execute(trx)
       }
-      record('webhook.enable', subjectOf(id), { after: { missed } })
+      record('webhook.enable', endpointSubject(id), { after: { missed } })
     }),
 
     /** Queues one event again, or up to `REPLAY_EVENTS_MAX` events since a time. Returns how many it queued. */
@@ -236,7 +236,7 @@ function deliveryChanges(change: ChangeEndpoint) {
         const ofEndpoint = sql`e.id = ${id} and ${wanted}`
         const queueing = eventQueueing(ofEndpoint, actor.now, REPLAY_EVENTS_MAX)
         const events = Number((await queueing.execute(trx)).numAffectedRows)
-        record('webhook.replay', subjectOf(id), { after: { ...which, events } })
+        record('webhook.replay', endpointSubject(id), { after: { ...which, events } })
         return events
       },
     ),
@@ -245,13 +245,13 @@ function deliveryChanges(change: ChangeEndpoint) {
     test: change(async ({ trx, actor, record }, { id, disabledAt }, type: string) => {
       if (!eventTypes.has(type)) throw badInput('type', EVENT_TYPE)
       mustBeEnabled(disabledAt)
-      const payload = { eventId: record('webhook.test', subjectOf(id), { after: { type } }) }
+      const payload = { eventId: record('webhook.test', endpointSubject(id), { after: { type } }) }
       await storeMessage(trx, { kind: 'webhook', queue: id, payload, nowMs: actor.now })
     }),
   }
 }
 
-const subjectOf = (id: string) => ({ kind: 'webhook_endpoint', id })
+const endpointSubject = (id: string) => ({ kind: 'webhook_endpoint', id })
 
 function endpointsOf(kysely: Kysely<Schema>, siteId: string) {
   return kysely
