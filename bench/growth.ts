@@ -3,12 +3,12 @@ import type { Variables } from '../test/support/process.ts'
 import type { Cores } from './cores.ts'
 import type { OperationName } from './operations.ts'
 import { type Options, type Storage, storages } from './options.ts'
+import { type Chain, CONNECTIONS, type Copies, makeSupply } from './prepared-tokens.ts'
 import { type Progress, showProgress } from './progress.ts'
 import { loadOf, type Measured, median, turns } from './rounds.ts'
 import { accessTokenOf, refreshTokenOf } from './sample.ts'
 import { type Filled, fill, fillSteps } from './seed.ts'
 import { newPlace, type Stores, startOurs } from './servers.ts'
-import { type Chain, CONNECTIONS, type Copies, makeSupply } from './supply.ts'
 
 /** The operations whose cost must not depend on the number of grants. */
 export const growing = ['userinfo', 'introspection', 'refresh'] as const satisfies OperationName[]

@@ -19,9 +19,9 @@ import { temporaryFolder } from '../test/support/programs.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { describeMachine, divideCores } from './cores.ts'
 import { type Storage, storages } from './options.ts'
+import { makeSupply } from './prepared-tokens.ts'
 import { loadUserInfo, percentile } from './rounds.ts'
 import { newPlace, startOurs, startStores } from './servers.ts'
-import { makeSupply } from './supply.ts'
 
 const BCRYPT_COST = 10
 const PARALLEL_SIGN_INS = 16

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { paths } from '../src/platform/http/paths.ts'
 import { messageOf } from '../test/support/mcp.ts'
 import { encode, type Fields } from '../test/support/wire.ts'
-import type { Chain, Supply } from './supply.ts'
+import type { Chain, Supply } from './prepared-tokens.ts'
 import { type RequestText, requestBytes, type Source } from './wire-client.ts'
 
 /** An operation to measure. `standard` is whether other authorization servers support it. */

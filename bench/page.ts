@@ -3,11 +3,11 @@ import { growing } from './growth.ts'
 import { IMPORT_CONNECTIONS } from './imports.ts'
 import { type OperationName, operations } from './operations.ts'
 import { storages } from './options.ts'
+import { CONNECTIONS } from './prepared-tokens.ts'
 import { BARE, type Results } from './results.ts'
 import type { Figure, Figures } from './rounds.ts'
 import { kinds } from './sample.ts'
 import { SIGN_IN_CONNECTIONS } from './sign-ins.ts'
-import { CONNECTIONS } from './supply.ts'
 import { watchedPart, workersPart } from './variants.ts'
 
 /** A section of the page: a heading, a text and a table. */

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { Cores } from './cores.ts'
 import { type OperationName, operations } from './operations.ts'
 import { type Options, storages } from './options.ts'
+import { CONNECTIONS, makeSupply, type Supply } from './prepared-tokens.ts'
 import { newPlace, type Stores, startOurs } from './servers.ts'
-import { CONNECTIONS, makeSupply, type Supply } from './supply.ts'
 import { type Load, runLoad } from './wire-client.ts'
 
 const WARM_UP_SECONDS = 3

@@ -1,8 +1,8 @@
 import { processorSeconds } from './cores.ts'
 import { type OperationName, operations } from './operations.ts'
 import type { Options } from './options.ts'
+import { CONNECTIONS, type Supply } from './prepared-tokens.ts'
 import type { Progress } from './progress.ts'
-import { CONNECTIONS, type Supply } from './supply.ts'
 import { type Load, runLoad } from './wire-client.ts'
 
 /** A server to measure, and the tokens for its requests. */

@@ -7,6 +7,7 @@ import { freePort } from '../test/support/programs.ts'
 import type { Cores } from './cores.ts'
 import { type OperationName, operations } from './operations.ts'
 import type { Options } from './options.ts'
+import { CONNECTIONS, makeSupply } from './prepared-tokens.ts'
 import { showProgress } from './progress.ts'
 import {
   CODES_PER_SECOND,
@@ -18,7 +19,6 @@ import {
   median,
 } from './rounds.ts'
 import { newPlace, type Stores, startOurs } from './servers.ts'
-import { CONNECTIONS, makeSupply } from './supply.ts'
 
 const watched = ['refresh', 'userinfo'] as const
 const shared = ['exchange', 'refresh', 'userinfo', 'introspection'] as const

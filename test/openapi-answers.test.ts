@@ -5,7 +5,7 @@ import {
 import { MEMBER_READ, readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { addressOf, paths } from '../src/platform/http/paths.ts'
 import { orUnavailable } from '../src/platform/http/storage-guard.ts'
-import { StatementExecutor } from '../src/platform/store/compiled.ts'
+import { StatementExecutor } from '../src/platform/store/compiled-queries.ts'
 import { isStoreFailure } from '../src/platform/store/guarded-stores.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {

@@ -30,13 +30,13 @@ export const rooms: Readonly<Record<string, Room>> = {
         loopback page-form page paths public-keys redirect-uri request-body request-log request-target router
         strict-json welcome-and-health`,
       limits: 'charge-requests client-network ignored-proxy limit-table limits too-many-requests',
-      monitoring: 'readings serve-metrics watch',
+      monitoring: 'process-metrics serve-metrics watch',
       outbox: 'outbox',
       outgoing: 'guarded-fetch read-start',
       process: 'background-tasks open-log primary server welcome worker',
-      store: `clock compiled cursor database digest entered-text in-batches insert-new keyset mail-address migrate
-        oauth-state oauth-tables object-names open-stores postgres redis-durability redis-memory redis remove-expired
-        restore-marker schema sealed-secrets search settings`,
+      store: `clock compiled-queries cursor database digest entered-text in-batches insert-new keyset mail-address
+        migrate oauth-state oauth-tables object-names open-stores postgres redis-durability redis-memory redis
+        remove-expired restore-marker schema sealed-secrets search settings`,
     },
   },
   directory: {

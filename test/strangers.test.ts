@@ -12,7 +12,7 @@ import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
 import { everyPlan } from './support/proofs.ts'
 import { remembered } from './support/reference-data.ts'
 import { sharedService } from './support/storages.ts'
-import { keptForStrangers } from './support/strangers/kept.ts'
+import { keptForStrangers } from './support/strangers/stored-rows.ts'
 import { encode, type Fields, FORM, send, type WireRequest } from './support/wire.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -53,7 +53,7 @@ describe('data of strangers in the stores', () => {
   const registration = { registrationsPerAddressMax: 1000 }
   const service = sharedService({ policy: policyWith({ furtherPlans: everyPlan, registration }) })
 
-  // A new path that stores data needs a row in test/support/strangers/kept.ts.
+  // A new path that stores data needs a row in test/support/strangers/stored-rows.ts.
   it('is stored only by the paths of the table, in its tables', async () => {
     const left = await leftAt(service())
     const stored = table.filter(({ where }) => !writtenLater.some((name) => where.includes(name)))

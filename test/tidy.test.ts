@@ -123,6 +123,16 @@ describe('tidy', () => {
     expect([...new Set([...written, ...ofItems])]).to.have.members([...auditActions])
   })
 
+  it('gives no two top-level functions the same name', () => {
+    const named =
+      /^(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) = (?:async )?(?:<.*>)?\()/gm
+    const names = files.flatMap((file) =>
+      [...read(file).matchAll(named)].map(([, name, arrow]) => name ?? arrow),
+    )
+    expect(names).to.include.members(['addressOf', 'readConfig', 'count'])
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).to.deep.equal([])
+  })
+
   it('has no catch-all files such as utils', () => {
     const drawer = /\b(utils?|helpers?|common|misc|services|managers?)\b/
     expect(files.filter((file) => drawer.test(file))).to.deep.equal([])

@@ -2,7 +2,7 @@ import { type AreaPage, type Hrefs, plainList } from './area.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { linkCodeField, type LinkForm } from './recover.ts'
+import { type LinkForm, linkCodeField } from './recover.ts'
 import { text } from './text.ts'
 
 export interface DataPage {

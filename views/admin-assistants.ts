@@ -65,7 +65,11 @@ ${snippet(page.memberAddress)}
 }`
 }
 
-function entries(heading: TextId, assistants: readonly AssistantView[], page: AssistantsPage): Html {
+function entries(
+  heading: TextId,
+  assistants: readonly AssistantView[],
+  page: AssistantsPage,
+): Html {
   return html`<h2>${text(heading)}</h2>
 <ul class="rows compact">
 ${assistants.map((assistant) => row(assistant, page))}</ul>`

@@ -89,7 +89,8 @@ export function plain(text: HtmlValue, reader: Reader): string {
 function renderValue(value: HtmlValue, reader: Reader, encode: Encode): string {
   if (value instanceof Markup) return value.for(reader, encode)
   if (value === undefined || value === null || value === false) return ''
-  if (typeof value === 'object') return value.map((each) => renderValue(each, reader, encode)).join('')
+  if (typeof value === 'object')
+    return value.map((each) => renderValue(each, reader, encode)).join('')
   return encode(String(value))
 }
 

@@ -3,7 +3,7 @@ import { buttonForm, inputField, postForm, problemAlert, submitButton } from './
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { roleList } from './person-view.ts'
-import { linkCodeField, type LinkForm } from './recover.ts'
+import { type LinkForm, linkCodeField } from './recover.ts'
 import { showPasswordScript } from './script.ts'
 import { text } from './text.ts'
 

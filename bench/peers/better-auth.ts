@@ -3,8 +3,8 @@ import { join } from 'node:path'
 
 import { notes, sam } from '../../test/support/gatehouse.ts'
 import { install } from '../../test/support/install.ts'
+import { collectTokens } from '../prepared-tokens.ts'
 import { SECRET } from '../servers.ts'
-import { collectTokens } from '../supply.ts'
 import {
   DATABASE_CONNECTIONS,
   openBrowsers,

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { notes } from '../../test/support/gatehouse.ts'
 import { installOnce } from '../../test/support/install.ts'
 import { eventually, freePort, searchPath } from '../../test/support/programs.ts'
+import { collectTokens } from '../prepared-tokens.ts'
 import { SECRET } from '../servers.ts'
-import { collectTokens } from '../supply.ts'
 import {
   MORE_DATABASE_CONNECTIONS,
   openBrowsers,

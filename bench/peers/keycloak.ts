@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { notes, resourceServer, sam } from '../../test/support/gatehouse.ts'
 import { install, installOnce } from '../../test/support/install.ts'
 import { eventually } from '../../test/support/programs.ts'
-import { collectTokens } from '../supply.ts'
+import { collectTokens } from '../prepared-tokens.ts'
 import {
   MORE_DATABASE_CONNECTIONS,
   openBrowsers,

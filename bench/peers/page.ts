@@ -1,6 +1,6 @@
 import { section, table } from '../page.ts'
+import { CONNECTIONS } from '../prepared-tokens.ts'
 import type { Figures } from '../rounds.ts'
-import { CONNECTIONS } from '../supply.ts'
 
 /** The results of a run. */
 export interface PeerResults {

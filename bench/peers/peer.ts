@@ -8,8 +8,8 @@ import type { Installed } from '../../test/support/install.ts'
 import { encode } from '../../test/support/wire.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { type Cores, pinned } from '../cores.ts'
+import { type Browser, CONNECTIONS } from '../prepared-tokens.ts'
 import type { Measured } from '../rounds.ts'
-import { type Browser, CONNECTIONS } from '../supply.ts'
 
 /** Another authorization server, in one exact version from a package registry. */
 export interface Peer {

@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { checkLedger } from './afterwards.ts'
+import { checkLedger } from './check-ledger.ts'
 import type { Deployment } from './deployment.ts'
 import { Ledger } from './ledger.ts'
 import { runClient } from './load.ts'

@@ -15,8 +15,8 @@ import {
 } from 'graphql'
 
 import { paths } from '../../src/platform/http/paths.ts'
-import type { Chance } from './chance.ts'
 import { mostlyBearer } from './oauth-requests.ts'
+import type { Chance } from './random.ts'
 import { type FuzzRequest, place } from './request.ts'
 import { damaged, encoded, oddText, opened, posted } from './texts.ts'
 

@@ -9,7 +9,7 @@ import {
 import { notes } from '../support/gatehouse.ts'
 import { ASSERTION_TYPE } from '../support/proofs.ts'
 import { basic } from '../support/wire.ts'
-import type { Chance } from './chance.ts'
+import type { Chance } from './random.ts'
 import { type FuzzRequest, headerBytes, place } from './request.ts'
 import { chosen, type Entries, formOf, mostly, oddText, opened, posted, SECRET } from './texts.ts'
 

@@ -1,6 +1,6 @@
 import { addressOf, enginePages, pages, paths } from '../../src/platform/http/paths.ts'
 import { asPortal } from '../support/client.ts'
-import type { Chance } from './chance.ts'
+import type { Chance } from './random.ts'
 import { bytesOf, type FuzzRequest, type Given, percentOf, place } from './request.ts'
 import {
   damaged,

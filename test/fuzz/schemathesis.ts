@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { install } from '../support/install.ts'
-import { makeChance } from './chance.ts'
+import { makeChance } from './random.ts'
 import { startTarget } from './target.ts'
 import { openWorld } from './world.ts'
 

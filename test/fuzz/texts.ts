@@ -1,4 +1,4 @@
-import type { Chance } from './chance.ts'
+import type { Chance } from './random.ts'
 import { bytesOf, type FuzzRequest, headerBytes, percentOf } from './request.ts'
 
 /** Markup that must never appear unescaped in a page. */

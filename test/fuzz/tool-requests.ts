@@ -1,7 +1,7 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { eras, messageOf } from '../support/mcp.ts'
-import type { Chance } from './chance.ts'
 import { mostlyBearer } from './oauth-requests.ts'
+import type { Chance } from './random.ts'
 import { type FuzzRequest, headerBytes, place } from './request.ts'
 import { mostly, oddText, posted } from './texts.ts'
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { sql } from 'kysely'
 
-import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
+import { compiled, type Valued } from '../../src/platform/store/compiled-queries.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { isStoreFailure, type StoreGuard } from '../../src/platform/store/guarded-stores.ts'
 import { BUSY_LIMITS_MAX, StorageTimeout } from '../../src/platform/store/storage-timeout.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 
 import { pino } from 'pino'
 
-import { readProcess } from '../../src/platform/monitoring/readings.ts'
+import { readProcess } from '../../src/platform/monitoring/process-metrics.ts'
 import { openMetrics, renderSnapshots } from '../../src/platform/monitoring/registry.ts'
 import {
   CLAIM_MS,

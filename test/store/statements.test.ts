@@ -3,7 +3,11 @@ import { statSync } from 'node:fs'
 import BetterSqlite from 'better-sqlite3'
 import { sql } from 'kysely'
 
-import { compiled, sendBeforeCommit, type Valued } from '../../src/platform/store/compiled.ts'
+import {
+  compiled,
+  sendBeforeCommit,
+  type Valued,
+} from '../../src/platform/store/compiled-queries.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import type { StoreGuard } from '../../src/platform/store/guarded-stores.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'

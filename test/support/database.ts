@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import type { CompiledQuery, InsertObject, Kysely, Selectable } from 'kysely'
 
-import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
+import { compiled, type Valued } from '../../src/platform/store/compiled-queries.ts'
 import type {
   Database,
   DatabaseLocation,

@@ -1,4 +1,4 @@
-import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
+import { compiled, type Valued } from '../../src/platform/store/compiled-queries.ts'
 import type { Database, DatabaseOptions } from '../../src/platform/store/database.ts'
 import { redisState } from '../../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'

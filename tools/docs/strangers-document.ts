@@ -6,7 +6,7 @@ import {
   keptForStrangers,
   keptInAnHour,
   keptOfNetwork,
-} from '../../test/support/strangers/kept.ts'
+} from '../../test/support/strangers/stored-rows.ts'
 
 /** Tables of docs/reference from those in test/support/strangers. */
 export const strangerTables: Tables = { stored: renderStored, remembered: renderRemembered }

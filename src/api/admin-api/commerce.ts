@@ -32,8 +32,8 @@ import type { Interval } from './analytics.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import {
   batched,
-  changes,
   byId,
+  changes,
   foundBy,
   itemResolvers,
   listed,

@@ -17,9 +17,9 @@ import {
 } from '../../school/courses/curriculum-changes.ts'
 import {
   batched,
+  byId,
   creates,
   deletes,
-  byId,
   itemResolvers,
   payloadWith,
   updates,

@@ -24,7 +24,7 @@ import {
   setMemberRoles,
 } from '../../school/members/site-roles.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
-import { batched, deletes, byId, listed, updates } from './resolver-factories.ts'
+import { batched, byId, deletes, listed, updates } from './resolver-factories.ts'
 
 export const rolesOf = batched('roles', listHeldRoles, [])
 

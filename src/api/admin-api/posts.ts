@@ -8,10 +8,10 @@ import {
   updatePost,
 } from '../../school/posts/post-store.ts'
 import {
+  byId,
   changes,
   creates,
   deletes,
-  byId,
   listed,
   payloadWith,
   updates,

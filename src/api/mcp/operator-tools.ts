@@ -1,6 +1,6 @@
 import { readScope, writeScope } from '../../directory/scopes/catalogue.ts'
 import { pageSelection } from './document-tool.ts'
-import { changeTools, lookupTool, itemTools, operatorTool, readBoth } from './operator.ts'
+import { changeTools, itemTools, lookupTool, operatorTool, readBoth } from './operator.ts'
 import type { Tool } from './tool.ts'
 
 const lecture = 'id courseId sectionId position title durationSeconds'

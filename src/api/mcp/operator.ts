@@ -150,7 +150,11 @@ export function itemTools(noun: string, selection: string, details = ''): Tool[]
   }
   return [
     ...readBoth(area, { noun, by: 'id or slug', selection, details, order: ', in any state' }),
-    ...changeTools(area, definitions, `${camelCase(noun)} { slug title state publishedAt archivedAt }`),
+    ...changeTools(
+      area,
+      definitions,
+      `${camelCase(noun)} { slug title state publishedAt archivedAt }`,
+    ),
   ]
 }
 

@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 
-import { compiled, type Valued } from '../../platform/store/compiled.ts'
+import { compiled, type Valued } from '../../platform/store/compiled-queries.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'

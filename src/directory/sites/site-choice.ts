@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 
 import type { Html } from '../../../views/html.ts'
-import { compiled, type Valued } from '../../platform/store/compiled.ts'
+import { compiled, type Valued } from '../../platform/store/compiled-queries.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { SiteRole } from '../../platform/store/schema.ts'
 import { EVERYTHING } from '../scopes/sensitive-operations.ts'

@@ -49,11 +49,7 @@ export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
 }
 
 /** Whether the site's review permits the scopes. Blocked clients get none. Unapproved clients get no write scopes. */
-function siteAdmits(
-  site: HeldSite,
-  document: DocumentState,
-  scopes: readonly string[],
-): boolean {
+function siteAdmits(site: HeldSite, document: DocumentState, scopes: readonly string[]): boolean {
   if (site.documentReview?.review === 'blocked') return false
   return !needsToChange(scopes) || isApproved(document, site)
 }

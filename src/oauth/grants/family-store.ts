@@ -1,6 +1,6 @@
 import type { ClaimsParameter } from 'oidc-provider'
 
-import { compiled, type Valued } from '../../platform/store/compiled.ts'
+import { compiled, type Valued } from '../../platform/store/compiled-queries.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 /**

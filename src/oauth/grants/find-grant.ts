@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
 import { demandOf, MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
-import { compiled, type Valued } from '../../platform/store/compiled.ts'
+import { compiled, type Valued } from '../../platform/store/compiled-queries.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { CODE_MODEL } from '../../platform/store/oauth-state.ts'
 import type { DocumentReview } from '../../platform/store/oauth-tables.ts'

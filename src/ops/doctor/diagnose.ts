@@ -3,7 +3,7 @@
 import type { Config } from '../../config/config.ts'
 import { isNamedLoopback } from '../../platform/http/loopback.ts'
 import { asOneLine, CommandRefused, type Given } from '../cli/command-line.ts'
-import { type Finding, found, formatFinding, ok } from './checks.ts'
+import { type Finding, formatFinding, found, ok } from './checks.ts'
 import * as machine from './machine-checks.ts'
 import { checkOutside } from './outside-checks.ts'
 import { checkDatabase, checkRedis } from './store-checks.ts'

@@ -4,7 +4,7 @@ import type { Actor } from '../../platform/audit/record-audit-event.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { type Answer, answerInArea } from '../relying-party/area-answer.ts'
-import { pageActor, type PageSession } from '../relying-party/page-session.ts'
+import { type PageSession, pageActor } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext, PageHandler } from '../relying-party/signed-in-pages.ts'
 
 /** A signed-in person's request to open an account page or to submit a form on it. */

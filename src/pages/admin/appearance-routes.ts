@@ -15,7 +15,7 @@ import { updateSiteRecord } from '../../school/settings/site-record.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import { callerAtPage, type Problem, tryChange, refusalText } from './page-changes.ts'
+import { callerAtPage, type Problem, refusalText, tryChange } from './page-changes.ts'
 
 /** Registers the page where operators choose a site's name, logo, colors, texts and languages, and the preview page. */
 export function appearanceRoutes(

@@ -14,7 +14,7 @@ import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { CheckedApplication } from '../applications/application-form.ts'
 import { type Application, findApplication } from '../applications/application-lists.ts'
 import { type Answer, answerInArea } from '../relying-party/area-answer.ts'
-import { pageActor, type PageSession } from '../relying-party/page-session.ts'
+import { type PageSession, pageActor } from '../relying-party/page-session.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 

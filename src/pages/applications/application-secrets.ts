@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 import type { Transaction } from 'kysely'
 
-import { secretHint, makeSecret } from '../../oauth/clients/secret.ts'
+import { makeSecret, secretHint } from '../../oauth/clients/secret.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'

@@ -11,7 +11,7 @@ import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'
 import { type Application, findApplication } from './application-lists.ts'
-import { insertSecret, applicationSubject } from './application-secrets.ts'
+import { applicationSubject, insertSecret } from './application-secrets.ts'
 import { authMethodWith, columnsOf, type ProtocolChoices } from './protocol-choices.ts'
 
 export interface NewApplication extends CheckedApplication {

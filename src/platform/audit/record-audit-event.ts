@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 
 import { type CompiledQuery, type Kysely, sql } from 'kysely'
 
-import { compiledOnce, sendTogether, type Valued } from '../store/compiled.ts'
+import { compiledOnce, sendTogether, type Valued } from '../store/compiled-queries.ts'
 import type { Schema } from '../store/schema.ts'
 import {
   type AuditAction,

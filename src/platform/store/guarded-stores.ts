@@ -6,7 +6,7 @@ import {
   Kysely,
 } from 'kysely'
 
-import { type RunStatement, StatementExecutor } from './compiled.ts'
+import { type RunStatement, StatementExecutor } from './compiled-queries.ts'
 import type { Schema } from './schema.ts'
 import type { SqlStore, StoreUse } from './store-use.ts'
 

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis'
 import type { ExpressionBuilder, Kysely } from 'kysely'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
 
-import { compiled, type Valued } from './compiled.ts'
+import { compiled, type Valued } from './compiled-queries.ts'
 import type { Database } from './database.ts'
 import { sha256 } from './digest.ts'
 import { isStoreFailure, type StoreGuard } from './guarded-stores.ts'

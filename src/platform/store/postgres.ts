@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type CompiledQuery, PostgresDialect, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 
-import type { RunStatement } from './compiled.ts'
+import type { RunStatement } from './compiled-queries.ts'
 import type { Database, DatabaseLocation, EngineOptions } from './database.ts'
 import { openKysely } from './guarded-stores.ts'
 import {
@@ -13,10 +13,10 @@ import {
   readMigrationStatus,
 } from './migrate.ts'
 import {
-  queryInTime,
   beforeLimit,
   openPipelines,
   type Pipelines,
+  queryInTime,
   sendQuery,
 } from './postgres-connections.ts'
 import { BUSY_LIMITS_MAX, batchWritesOfThisTurn, StorageTimeout } from './storage-timeout.ts'

@@ -12,7 +12,7 @@ import {
   sql,
 } from 'kysely'
 
-import type { RunStatement } from './compiled.ts'
+import type { RunStatement } from './compiled-queries.ts'
 import type { Database, EngineOptions } from './database.ts'
 import { openKysely } from './guarded-stores.ts'
 import {

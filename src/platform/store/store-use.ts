@@ -28,7 +28,7 @@ export const storeOperations: readonly string[] = [
   ...recordOperations,
 ]
 
-/** The descriptions, keyed by query. Compiled statements (compiled.ts) reuse their query, so each is described once. */
+/** The descriptions, keyed by query. A compiled query (compiled-queries.ts) is reused, so it is described once. */
 const described = new WeakMap<RootOperationNode, ReturnType<typeof describeCall>>()
 
 /** Returns the operation of a call, and a name without values, such as `select oauth_grant` or `find Session`. */

@@ -16,9 +16,9 @@ import type { Judged } from './judge-token.ts'
 import { logToken, refuse } from './protect.ts'
 import {
   demandScopes,
-  reject,
   type ResourceParts,
   readToken,
+  reject,
   type Verdict,
 } from './verify-bearer.ts'
 

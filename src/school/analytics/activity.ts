@@ -9,8 +9,8 @@ import {
   type Counted,
   dayOfColumn,
   idsOfSite,
-  readInPieces,
   type Question,
+  readInPieces,
   type Tally,
   tallyOf,
 } from './counting.ts'

@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from 'kysely'
 
 import { addressOf, pages } from '../../platform/http/paths.ts'
-import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled.ts'
+import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled-queries.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { countRows } from '../../platform/store/keyset.ts'

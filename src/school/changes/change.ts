@@ -19,7 +19,7 @@ import {
   sendBeforeCommit,
   sendTogether,
   type Valued,
-} from '../../platform/store/compiled.ts'
+} from '../../platform/store/compiled-queries.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'

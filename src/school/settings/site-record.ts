@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import { availableLanguage, languages, siteLanguages } from '../../../views/text.ts'
 import { type SiteFeature, setFeature } from '../../directory/sites/site-admin.ts'
-import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled.ts'
+import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled-queries.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { checkedChange, differenceOf, findRoles, siteChange } from '../changes/change.ts'
 import {
