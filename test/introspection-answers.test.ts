@@ -64,7 +64,8 @@ const malformed = (error_description: string, status = 400): Expected => ({
   ...{ status, body: { error: 'invalid_request', error_description } },
 })
 const twice = (name: string) => malformed(`'${name}' parameter must not be provided twice`)
-const needed = 'authenticate as a client or a resource server to introspect tokens'
+const needed =
+  'the request has no valid client credentials; authenticate as a client or a resource server'
 /** The response to a request without client authentication. */
 const anonymous: Expected = {
   ...{ status: 401, challenge: 'Basic realm="{base}"' },

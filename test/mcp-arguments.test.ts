@@ -51,7 +51,7 @@ const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])
   ['update_event', { id: 'nope', location: 'Pier' }, /^id: .* Call list_site_events/],
   ['update_event', { ...walk, startsAt: '2026-10-01' }, mustBeTime],
   ['cancel_registration', { id: 'nope' }, /^id: .* Call get_site_event to/],
-  ['get_site_course', {}, /Send id or slug\. Call list_site_courses/],
+  ['get_site_course', {}, /id or slug is required\. Call list_site_courses/],
   ['get_site_course', { slug: 'nope' }, /no object with this slug\. Call list_site_courses/],
   ['list_site_courses', { state: 'OPEN' }, /state must be one of DRAFT, SCHEDULED/],
   ['set_member_roles', { id: 'per_sam', roles: ['PUPIL'] }, /roles must be a list; each/],

@@ -139,7 +139,7 @@ describe('pushed authorization requests that are refused', () => {
     const answer = await push(service.url, tooLong)
     expect(await rowsOf(service.kysely, 'oauth_state'), 'nothing is stored').to.deep.equal([])
     expect(refusalOf(answer)).to.equal('400 invalid_request')
-    expect(answer.body.error_description).to.include('the parameter state has 4097 bytes')
+    expect(answer.body.error_description).to.include('the state parameter has 4097 bytes')
     // The refused request counts as five kilobytes, the next request as one.
     expect((await push(service.url)).status).to.equal(201)
     const limited = await push(service.url, tooLong)

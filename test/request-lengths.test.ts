@@ -32,7 +32,7 @@ describe('the length of an authorization request (RFC 6749 §3.1)', () => {
     expect(explainTooLong({ state: long(4096) }, limits)).to.equal(undefined)
     const full = { state: long(4096), id_token_hint: long(4096), nonce: 'x' }
     for (const [parameters, said] of [
-      [{ state: long(4097) }, 'the parameter state has 4097 bytes; send at most 4096'],
+      [{ state: long(4097) }, 'the state parameter has 4097 bytes; send at most 4096'],
       [{ anything: long(513) }, 'send at most 512'],
       [{ resource: Array(30).fill(long(99)) }, '2048'],
       // Bytes as stored: six for a control character, three for a CJK character.
@@ -55,7 +55,7 @@ describe('a request that is too long', () => {
         const location = locationOf(await askToAuthorize(service().url, { [name]: value }))
         expect(location.href.split('?')[0]).to.equal(notes.redirectUri)
         expect(location.searchParams.get('error')).to.equal('invalid_request')
-        const said = new RegExp(`^the parameter ${name} has \\d+ bytes; send at most \\d+$`)
+        const said = new RegExp(`^the ${name} parameter has \\d+ bytes; send at most \\d+$`)
         expect(location.searchParams.get('error_description')).to.match(said)
       })
       expect(stored).to.equal(0)
@@ -74,7 +74,7 @@ describe('a request that is too long', () => {
     const { url, kysely, config } = service()
     const ask = async (state: string) => await get(`${url}${paths.endSession}?${encode({ state })}`)
     const refused = await ask(long(4097))
-    expectAnswer(refused, 400, 'the parameter state has 4097 bytes')
+    expectAnswer(refused, 400, 'the state parameter has 4097 bytes')
     expect(refused.headers.get('set-cookie')).to.equal(null)
     expect((await ask('x')).status).to.equal(200)
     const lifetimeMs = config.service.lifetimes.interactionSeconds * 1000

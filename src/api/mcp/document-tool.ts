@@ -132,7 +132,7 @@ function extractAnswer(
 function nothingFor({ given, taken, listedBy }: Asked): ToolProblem {
   const [argument] = Object.keys(given)
   const names = taken.map(({ name }) => name)
-  if (argument === undefined) return new ToolProblem(`Send ${names.join(' or ')}.`, listedBy)
+  if (argument === undefined) return new ToolProblem(`${names.join(' or ')} is required.`, listedBy)
   return new ToolProblem(`The site has no object with this ${argument}.`, listedBy)
 }
 

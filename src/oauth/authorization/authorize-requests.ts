@@ -205,7 +205,7 @@ export function explainTooLong(
   for (const [name, value] of Object.entries(parameters)) {
     const bytes = jsonBytes(value ?? '')
     const max = name === 'state' ? limits.stateBytesMax : (bytesMax[name] ?? OTHERS_BYTES_MAX)
-    if (bytes > max) return `the parameter ${name} has ${bytes} bytes; send at most ${max}`
+    if (bytes > max) return `the ${name} parameter has ${bytes} bytes; send at most ${max}`
     total += bytes
   }
   if (total <= limits.bytesMax) return undefined

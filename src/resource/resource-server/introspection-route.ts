@@ -29,14 +29,14 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
       // A form without well-formed credentials gets 401, even if it also lacks the token (RFC 7662 §2.3).
       logFields(ctx).detail = credentials.problem
       ctx.set('WWW-Authenticate', `Basic realm="${parts.baseUrl}"`)
-      const error_description = 'authenticate as a client or a resource server to introspect tokens'
+      const error_description =
+        'the request has no valid client credentials; authenticate as a client or a resource server'
       return sendJsonError(ctx, 401, { error: 'invalid_client', error_description })
     }
     // Only check the limits here. The request is counted once the client has authenticated.
-    const { clientId } = credentials
     const exceeded =
-      requestLimits.exceeded('unknownTokens', clientId) ??
-      requestLimits.exceeded('requestsOfClient', clientId)
+      requestLimits.exceeded('unknownTokens', credentials.clientId) ??
+      requestLimits.exceeded('requestsOfClient', credentials.clientId)
     if (answerTooMany(ctx, exceeded, 'json')) return
     await answerCaller(ctx, form, credentials, parts)
   }
