@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: compares the service on each storage with the bare engine. The main figure is processor time, which
- * depends less than requests per second on other load of the machine.
+ * `npm run bench`: compares the service on each storage with the bare engine. The main figure is processor time, because
+ * other load on the machine affects it less than it affects requests per second.
  */
 
 import { writeFileSync } from 'node:fs'

@@ -44,7 +44,7 @@ export async function profile(
   return texts.join('\n')
 }
 
-/** A period by the clock of profiles, in microseconds. */
+/** A period, in microseconds on the clock of the profiler. */
 interface Span {
   readonly from: number
   readonly to: number

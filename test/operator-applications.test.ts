@@ -257,7 +257,7 @@ describe('an application that acts for an owner, against people with less power'
       { ...unmarked, kind: 'resource_server', redirectUris: undefined, scopes: undefined },
     )
     const required =
-      'operatorAt: is required for an application that acts for an owner; repeat it in the line'
+      'operatorAt: is required because the stored application acts for an owner; add it to the line'
     expect(rejected.map(({ problem }) => problem)).to.deep.equal([required, required])
     await change(running().kysely, 'oauth_grant', {}, { ended_at: 1 })
     expect(await problems()).to.deep.equal([])

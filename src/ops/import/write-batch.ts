@@ -285,7 +285,7 @@ const rules: readonly Rule[] = [
   {
     // A line without `operatorAt` keeps the stored value, but was validated as a line for a member application.
     type: 'application',
-    says: 'operatorAt: is required for an application that acts for an owner; repeat it in the line',
+    says: 'operatorAt: is required because the stored application acts for an owner; add it to the line',
     from: 'oauth_application r',
     where: `r.operator_at is not null and (r.kind <> 'site' or r.scopes like '%"account:%')`,
   },
