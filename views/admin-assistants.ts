@@ -49,14 +49,14 @@ export function assistantsPage(page: AssistantsPage): AreaPage {
 <p>${text('adminAssistants.intro')}</p>
 ${switchOnAction !== undefined && html`<div class="notice warning" id="feature-off"><p>${text('adminAssistants.off')}</p></div>\n${switchOnForm(switchOnAction)}`}
 ${added.length > 0 && addedList(added, page)}
-${others.length > 0 && entries(added.length > 0 ? 'adminAssistants.more' : 'adminAssistants.first', others, page)}
+${others.length > 0 && assistantList(added.length > 0 ? 'adminAssistants.more' : 'adminAssistants.first', others, page)}
 <p>${text('adminAssistants.own', { a: (name) => html`<a id="own" href="${page.ownHref}">${name}</a>` })}</p>`,
   }
 }
 
 function addedList(added: readonly AssistantView[], page: AssistantsPage): Html {
   const isOn = page.switchOnAction === undefined
-  return html`${entries('adminAssistants.added', added, page)}
+  return html`${assistantList('adminAssistants.added', added, page)}
 ${
   isOn &&
   html`<p>${text('adminAssistants.address')}</p>
@@ -65,7 +65,7 @@ ${snippet(page.memberAddress)}
 }`
 }
 
-function entries(
+function assistantList(
   heading: TextId,
   assistants: readonly AssistantView[],
   page: AssistantsPage,

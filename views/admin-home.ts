@@ -67,7 +67,7 @@ export function adminHomePage(page: AdminHomePage): AreaPage {
     heading: html`<bdi>${siteName}</bdi>`,
     id: 'admin-page',
     scripts: [copyScript],
-    body: html`<p id="summary">${useSummary(page)}</p>
+    body: html`<p id="summary">${homeSummary(page)}</p>
 ${page.state.applications > 0 ? tiles(page) : html`<p><a class="button" href="${page.href}/assistants">${text('adminHome.addFirst')}</a></p>`}
 <div class="cards">
 ${attentionCard(page)}
@@ -78,7 +78,7 @@ ${signInCard(page)}
   }
 }
 
-function useSummary({ isOn, state, href }: AdminHomePage): Html {
+function homeSummary({ isOn, state, href }: AdminHomePage): Html {
   const { applications: apps } = state
   if (apps === 0) return text('adminHome.noApp')
   if (!isOn) return text('adminHome.off', { a: inLink(`${href}/beta`) })

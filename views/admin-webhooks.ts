@@ -99,7 +99,7 @@ interface DeliveryView {
   readonly response: string | null
 }
 
-/** Shows an endpoint with its keys and log, and forms to change, test, disable or delete it, or to replay events. */
+/** Shows an endpoint, its keys and log, and forms to change, test, enable, disable or delete it, or replay events. */
 export function webhookPage(page: WebhookPage): AreaPage {
   const { listHref, endpoint, types, typed, deliveries, nowMs, problem } = page
   const isOn = endpoint.disabledAt === null

@@ -263,7 +263,7 @@ const isLater = «browser.authenticatedAt > Number(record['authenticatedAt'])→
 if («!isSame(given, token)→given.length !== token.length») throw foreignForm()
 
 # platform/store/cursor.ts: cursors hostile/api
-const genuine = «secrets.some((key) => timingSafeEqual(mac, cursorMac(content, scope, key)))→mac.length === MAC_BYTES»
+const genuine = «secrets.some((key) => timingSafeEqual(mac, sealMac(content, scope, key)))→mac.length === MAC_BYTES»
 update(«JSON.stringify(scope)→''»)
 update(«JSON.stringify(scope→scope.join(''»))
 «if (sealed.length > SEALED_LENGTH_MAX) return undefined→» # it only bounds work

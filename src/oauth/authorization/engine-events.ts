@@ -34,7 +34,7 @@ export function logEngineEvents(provider: Provider, { platform }: EngineDependen
   })
   for (const event of errorEvents) {
     emitter.on(event, (ctx: KoaContextWithOIDC, error: EngineError) => {
-      const fields = engineLogFields(ctx)
+      const fields = fillLogFields(ctx)
       const said = error.error_detail ?? error.error_description ?? error.message
       const {
         client,
@@ -50,12 +50,12 @@ export function logEngineEvents(provider: Provider, { platform }: EngineDependen
       })
     })
   }
-  provider.on('grant.success', engineLogFields)
-  provider.on('grant.revoked', engineLogFields)
+  provider.on('grant.success', fillLogFields)
+  provider.on('grant.revoked', fillLogFields)
   const note = (ctx: unknown, event: Omit<Parameters<NoteEvent>[0], 'requestId' | 'address'>) =>
     noteEvent({ ...event, ...callerOf(ctx as Context) })
   provider.on('authorization.success', (ctx) => {
-    const { client: clientId, person: personId } = engineLogFields(ctx)
+    const { client: clientId, person: personId } = fillLogFields(ctx)
     const grantId = ctx.oidc.entities.Grant?.jti
     note(ctx, { action: 'authorization.given', clientId, personId, grantId })
   })
@@ -79,7 +79,7 @@ type EngineError = Error & {
   readonly error_detail?: string
 }
 
-function engineLogFields(ctx: KoaContextWithOIDC) {
+function fillLogFields(ctx: KoaContextWithOIDC) {
   const fields = logFields(ctx as unknown as Context)
   fields.client = ctx.oidc?.client?.clientId
   fields.person = ctx.oidc?.account?.accountId

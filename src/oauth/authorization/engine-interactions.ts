@@ -22,7 +22,7 @@ import { OPERATORS_NEED_MFA, plainNames, requiredAcr } from './required-acr.ts'
 
 export type Interactions = ReturnType<typeof makeInteractions>
 
-export type PendingInteraction = ReturnType<typeof describeWaiting>
+export type PendingInteraction = ReturnType<typeof toPending>
 
 export type PromptName = 'login' | 'select_account' | 'consent'
 
@@ -37,7 +37,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
 
   return {
     /** Finds this browser's interaction. @throws interactionGone if there is none, or it may no longer continue */
-    find: async (ctx: Context) => describeWaiting(await findWaiting(ctx, provider, dependencies)),
+    find: async (ctx: Context) => toPending(await findWaiting(ctx, provider, dependencies)),
     /** Completes a sign-in. No session begins if the person signed out everywhere at or after `authenticatedAt`. */
     async signedIn(ctx: Context, authentication: Authentication) {
       // Keep the chosen site, because it may be the reason for this second sign-in.
@@ -104,7 +104,7 @@ function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boo
   return hasPatterns || client.redirectUriAllowed(String(params['redirect_uri']))
 }
 
-function describeWaiting({ details, person, client, redirectUri, byPattern, mustPush }: Waiting) {
+function toPending({ details, person, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params } = details
   const maxAge = params['max_age'] ?? params[plainNames.max_age]
   const { clientId, document } = client
@@ -137,7 +137,7 @@ function describeWaiting({ details, person, client, redirectUri, byPattern, must
     /** The requested scopes that the remembered grant lacks; empty if no grant is remembered. */
     newScopes: details.grantId === undefined ? [] : missingScopes(prompt.details),
     /** For the prompt `select_account`, the sites to choose from. For other prompts, the request's site, if any. */
-    sites: offeredSites(prompt.details as PromptDetails),
+    sites: promptSites(prompt.details as PromptDetails),
     /** Link for using another account. Repeats the request or, if requests must be pushed, signs the person out. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
@@ -173,7 +173,7 @@ function missingScopes(details: PromptDetails): string[] {
   return [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
 }
 
-function offeredSites({ sites, site }: PromptDetails): readonly HeldSite[] {
+function promptSites({ sites, site }: PromptDetails): readonly HeldSite[] {
   return sites ?? (site ? [site] : [])
 }
 
@@ -214,7 +214,7 @@ async function grantOfConsent(
     clientId,
     clientName: name,
     clientOrigin: origin,
-    siteId: offeredSites(missing)[0]?.id,
+    siteId: promptSites(missing)[0]?.id,
     documentFingerprint: missing.fingerprint,
     allowed: { openid, resources },
   }

@@ -234,7 +234,7 @@ function assertAssertion(
     !proofAlgorithms.some((name) => name === alg) &&
     client['tokenEndpointAuthSigningAlg'] !== alg
   )
-    throw new errors.InvalidClientAuth(`the assertion's alg is not ${proofAlgorithms.join(' or ')}`)
+    throw new errors.InvalidClientAuth(`the assertion must use alg ${proofAlgorithms.join(' or ')}`)
   const audiences = [oidc.issuer, ...oidc.clientJwtAuthExpectedAudience()]
   // The engine uses this clock for the assertion's other times, too.
   const rules = { choseFapi: choseFapi(client), nowMs: Date.now() }

@@ -60,7 +60,7 @@ export const OPERATORS_NEED_MFA = 'operators_need_mfa'
  */
 export function assuranceChecks(dependencies: EngineDependencies) {
   const { Check } = interactionPolicy
-  const description = 'the request requires another authentication method or a more recent sign-in'
+  const description = 'the sign-in is too old, or its method does not suffice'
   return [
     new Check('required_acr', description, 'login_required', ({ oidc }) => {
       const required = requiredAcr(oidc.params ?? {})

@@ -65,7 +65,7 @@ export function choseFapi(client: EngineClient): boolean {
   })
 }
 
-/** Makes the engine compare secrets with the client's digests. After a match, the client's rate limits apply. */
+/** Makes the engine compare secrets with the client's digests. A match charges the request to the client. */
 export function compareSecretsByDigest(provider: Provider): void {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(
     this: EngineClient,

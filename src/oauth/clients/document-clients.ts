@@ -102,7 +102,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       if (!row || (fresh && row.fresh_until <= now())) return undefined
       return documentClient(row, admitsAddress(clientId), privateKeyJwt)
     },
-    /** Stores the configured copy of a document, unless a stored copy exists. Operators can then review the document. */
+    /** Stores the configured copy of a document, unless a stored one exists. Operators can then review the document. */
     async keepConfigured(clientId: string): Promise<void> {
       const address = readDocumentAddress(clientId)
       if (address && !(await readRow(database, clientId))) await keepCopy(address)
@@ -121,7 +121,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
   }
 }
 
-/** Creates the function that stores a document or returns its problem. It also removes excess unused documents. */
+/** Creates the function that stores a valid document or returns its problem. It also removes excess unused ones. */
 function makeKeepText(
   { unusedMax = UNUSED_DOCUMENTS_MAX, ...rules }: DocumentClientSettings,
   { database, now }: DocumentPorts,

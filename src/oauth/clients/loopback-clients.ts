@@ -89,7 +89,7 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
 
 /**
  * Counts an unused client against the limit of the caller's network (design 8). If there are too many, returns the ids
- * of the oldest clients, which must be deleted. Rejecting new clients would let one caller block its whole network.
+ * of the oldest clients, to be deleted. Rejecting new clients instead would let one caller block its whole network.
  */
 async function countUnused(
   clientId: string,

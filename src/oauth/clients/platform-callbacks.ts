@@ -47,7 +47,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       if (!stored.some(({ since }) => since === registered_at)) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
       // If too many other callbacks are in use, some of the new ones have just been removed.
-      const kept = await readCallbacks(database, clientId).where('uri', 'in', distinct).execute()
+      const kept = await selectCallbacks(database, clientId).where('uri', 'in', distinct).execute()
       return kept.length === distinct.length
     },
 
@@ -55,7 +55,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
     async admits(clientId: string, uri: string): Promise<boolean> {
       // Check the current patterns, because removing a pattern must also disable stored callbacks.
       if (!patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern))) return false
-      const row = await readCallbacks(database, clientId)
+      const row = await selectCallbacks(database, clientId)
         .where('uri', '=', uri)
         .where('expires_at', '>', now())
         .executeTakeFirst()
@@ -81,7 +81,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
   }
 }
 
-function readCallbacks({ kysely }: Database, clientId: string) {
+function selectCallbacks({ kysely }: Database, clientId: string) {
   return kysely.selectFrom('platform_callback').select('uri').where('client_id', '=', clientId)
 }
 
@@ -90,7 +90,7 @@ function readCallbacks({ kysely }: Database, clientId: string) {
  * one account could use up the platform's limit and block everyone else.
  */
 async function releaseOldest(database: Database, clientId: string, personId: string) {
-  const tooMany = readCallbacks(database, clientId)
+  const tooMany = selectCallbacks(database, clientId)
     .where('used_by', '=', personId)
     .orderBy('used_at', 'desc')
     .orderBy('uri')
@@ -105,9 +105,9 @@ async function releaseOldest(database: Database, clientId: string, personId: str
 }
 
 async function removeOldestUnused(database: Database, clientId: string, max: number) {
-  const tooMany = (await countRows(readCallbacks(database, clientId))) - max
+  const tooMany = (await countRows(selectCallbacks(database, clientId))) - max
   if (tooMany <= 0) return
-  const oldest = readCallbacks(database, clientId)
+  const oldest = selectCallbacks(database, clientId)
     .where('used_at', 'is', null)
     .orderBy('registered_at')
     .limit(tooMany)

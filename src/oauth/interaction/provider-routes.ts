@@ -97,7 +97,7 @@ export function providerSignInRoutes(router: Router, form: Middleware, steps: St
     if (begun?.providerId !== provider.id) return seeOther(ctx, addressOf(pages.login, { uid }))
     const answer = new URLSearchParams(ctx.querystring)
     const said = await providers.complete(provider, begun, answer).catch(explainFor(provider))
-    const found = await linkedPerson(ctx, pending, { ...said, provider }, steps)
+    const found = await findLinkedPerson(ctx, pending, { ...said, provider }, steps)
     if ('email' in found) {
       links.set(ctx, uid, found)
       return seeOther(ctx, addressOf(pages.login, { uid }))
@@ -138,7 +138,7 @@ type EndedSession = Awaited<ReturnType<BrowserSessions['end']>>[number]
  * Finds the person linked to an identity. At a first sign-in, creates an account, or prepares to link the identity to
  * the account that signs in next. @throws ProviderFailure if the person cannot sign in
  */
-async function linkedPerson(
+async function findLinkedPerson(
   ctx: Context,
   { client: { siteId } }: PendingInteraction,
   identity: ProvidedIdentity & { readonly provider: IdentityProvider },

@@ -37,14 +37,14 @@ type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { assistants, baseUrl, discovery, reviews, scopeUses } = parts
 
-  operatorPages.page(pages.assistants, (operator) => listView(operator, parts))
+  operatorPages.page(pages.assistants, (operator) => showList(operator, parts))
   operatorPages.whereOn.form(pages.assistants, async (operator, ctx) => {
     const assistant = assistants.find(({ id }) => id === formField(ctx, 'assistant'))
     if (!assistant) throw nothingHere()
     const typed = formField(ctx, 'callback').trim()
     const outcome = await admitAssistant(assistant, typed, operator, parts)
     if (typeof outcome === 'string') return `${operator.address(pages.assistants)}?done=${outcome}`
-    return invalid(ctx, await listView(operator, parts, { id: assistant.id, typed, ...outcome }))
+    return invalid(ctx, await showList(operator, parts, { id: assistant.id, typed, ...outcome }))
   })
   operatorPages.page(pages.ownAssistants, async ({ site, address }, ctx) => {
     const changeable = scopeUses.changeableAreas()
@@ -75,7 +75,7 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
   })
 }
 
-async function listView(
+async function showList(
   { site, address }: Operator,
   { database, assistants, baseUrl }: AdminParts,
   wrong?: AdmissionProblem & { readonly id: string; readonly typed: string },

@@ -100,7 +100,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
     },
     /** Declares pages that redirect to the page *Beta features* while the feature *MCP connections* is off. */
     whereOn: declaring(ifOn),
-    /** Declares pages of the application that the URL names. They respond with 404 if the application does not exist. */
+    /** Declares pages of the application that the URL names. They respond with 404 if it does not exist. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {

@@ -88,7 +88,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     async flush() {
       for (const clientId of [...waiting.keys()]) {
         const refusals = waiting.get(clientId) ?? []
-        // If the write fails, this client's refusals are only in the log. The other refusals wait for the next flush.
+        // If the write fails, this client's refusals are only in the log. The remaining ones wait for the next flush.
         waiting.delete(clientId)
         await write(clientId, refusals)
       }

@@ -108,7 +108,7 @@ export function faultBody(ctx: Context): ErrorBody {
   return { error: 'server_error', error_description }
 }
 
-/** The default `Retry-After` of 503 and 429 responses, in seconds. */
+/** The `Retry-After` of 503 responses, and the default for 429 responses, in seconds. */
 export const RETRY_AFTER_SECONDS = '1'
 
 /** Converts an error to a response, and logs its details. */

@@ -108,7 +108,7 @@ export const unregisteredRedirectUri = (description: string): Refusal =>
 export const foreignForm = (): Refusal =>
   invalidRequest(403, 'the form was not sent from its own page; reload the page and try again')
 export const unknownAnswer = (): Refusal =>
-  invalidRequest(400, 'the form was sent without a choice; press one of its buttons')
+  invalidRequest(400, 'the form contains no valid choice; press one of its buttons')
 export const signedOut = (): Refusal =>
   custom(401, 'signed_out', 'you are signed out; reload the page to sign in')
 

@@ -63,7 +63,7 @@ const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 256
 /** The maximum number of messages of a queue that are sent at once. */
 const QUEUE_AT_ONCE = 8
-/** How long to collect messages that were sent, so that one query serves all of them. */
+/** How long to wait after a message is sent, so that one query serves all messages sent in that time. */
 const BATCH_MS = 10
 /** The maximum time between two checks for due messages while other messages are being sent. */
 const LOOK_MS = 1_000

@@ -35,10 +35,10 @@ const ANSWER_WITHIN_MS = 2500
 const KEPT_MS = 4000
 
 /**
- * Creates a fetch function that requires https, and neither follows redirects nor accepts compression. It resolves the
- * host name once for each connection. If any of the addresses is not public, the request fails, unless `privateAddress`
- * is set. The connection uses only the resolved addresses, so a later DNS response has no effect (DNS rebinding).
- * Webhooks share connections. Of the response headers, the function returns only Content-Type and Cache-Control.
+ * Creates a fetch function that connects only to public addresses, over https, without redirects or compression. It
+ * resolves the host name once for each connection. If any of the addresses is not public, the request fails, unless
+ * `privateAddress` is set. The connection uses only the resolved addresses, so a later DNS response has no effect (DNS
+ * rebinding). Webhooks share connections. Of the response headers, only Content-Type and Cache-Control are returned.
  */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoing {
   const { lookUp, certificates, port } = options

@@ -26,7 +26,7 @@ export function makeSealing<Content, Scope>(keys: readonly Buffer[]) {
   return {
     seal(content: Content, scope: Scope): string {
       const bytes = Buffer.from(JSON.stringify(content))
-      return Buffer.concat([cursorMac(bytes, scope, signingKey), bytes]).toString('base64url')
+      return Buffer.concat([sealMac(bytes, scope, signingKey), bytes]).toString('base64url')
     },
     /** Returns the content; undefined if the text is not valid for this scope. */
     open(sealed: string, scope: Scope): Content | undefined {
@@ -36,14 +36,14 @@ export function makeSealing<Content, Scope>(keys: readonly Buffer[]) {
       const content = bytes.subarray(MAC_BYTES)
       // The decoder is lenient, so reject other encodings of the same bytes.
       if (mac.length < MAC_BYTES || bytes.toString('base64url') !== sealed) return undefined
-      const genuine = secrets.some((key) => timingSafeEqual(mac, cursorMac(content, scope, key)))
+      const genuine = secrets.some((key) => timingSafeEqual(mac, sealMac(content, scope, key)))
       // The MAC proves that `seal` wrote these bytes.
       return genuine ? (JSON.parse(content.toString('utf8')) as Content) : undefined
     },
   }
 }
 
-function cursorMac(content: Buffer, scope: unknown, key: KeyObject): Buffer {
+function sealMac(content: Buffer, scope: unknown, key: KeyObject): Buffer {
   // Use JSON, so different scopes never produce the same text.
   const hmac = createHmac('sha256', key).update(JSON.stringify(scope))
   return hmac.update(content).digest().subarray(0, MAC_BYTES)

@@ -10,7 +10,7 @@ import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
 import { writeSetting } from './settings.ts'
 
-/** The name of the marker in each store. In the database, the marker is a setting whose value comes from `databaseId`. */
+/** The name of the marker in each store. In the database, it is a setting whose value comes from `databaseId`. */
 const MARKER = 'restore_marker'
 const REDIS_KEY = `gatehouse:${MARKER}`
 export const MARK_SECONDS = 60
