@@ -400,7 +400,7 @@ withDatabases('import with --missing', (open) => {
   const database = fresh(open)
 
   const all = [site, person('ada'), person('bob'), person('eve')]
-  /** Returns the number of people missing from the import or why they are not disabled, and the ids of disabled people. */
+  /** Imports records. Returns the number of missing people, or why none is disabled, and the ids of disabled people. */
   const importWith = async (missing: 'keep' | 'end' | 'end-all', records: readonly object[]) => {
     const { absent } = await importRecords(database(), records, { missing })
     const rows = await rowsOf(database().kysely, 'person')

@@ -40,7 +40,7 @@ describe('cursors', () => {
     const { url, service } = running()
     const rows = Array.from({ length: 25 }, (_, number) => ({
       ...({ kind: 'site', site_id: 'sit_northlight', auth_method: 'none' } as const),
-      // Seven rows have the same time, so a cursor must contain more than the time.
+      // Up to seven rows share a time, so a cursor must contain more than the time.
       ...{ application_type: 'web' as const, created_at: Math.floor(number / 7) },
       ...{ client_id: `many-${number}`, name: `Many ${number}` },
     }))

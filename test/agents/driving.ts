@@ -59,7 +59,7 @@ export interface Way {
 
 const id = 'crs_portrait'
 
-/** Operators create the clients of members. Clients of operators register themselves (specification, Client registration). */
+/** Operators create the clients of members. Operators' clients register themselves (specification, Client registration). */
 export const ways: Readonly<Record<WayName, Way>> = {
   member: {
     ...{ name: 'member', path: paths.mcpMember, person: sam },
@@ -69,7 +69,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
     ...{ name: 'operator', path: paths.mcpAdmin, person: olivia },
     calls: [{ tool: 'get_site', values: {}, answers: 'Northlight Academy' }],
   },
-  /** The URL names the areas to change. The second call needs an approval. The third returns a link for an upload. */
+  /** The URL names the areas to change. The second call needs an approval. The run uploads a file to the link of the third. */
   changes: {
     ...{ name: 'changes', path: pathForChanges(['courses', 'storage']), person: olivia },
     calls: [

@@ -48,7 +48,7 @@ export async function runClient(load: Load, index: number): Promise<void> {
   }
 }
 
-/** Repeatedly sends a code to both processes at once, until the outcome is clear or for 4 s. At most one may accept it. */
+/** Keeps sending a code to both processes at once until the outcome is clear, for up to 4 s. At most one may accept it. */
 async function exchange(load: Load): Promise<Family[]> {
   const { requests, ledger } = load
   const code = load.codes.shift()

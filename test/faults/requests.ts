@@ -48,7 +48,7 @@ export class Requests {
     return seen
   }
 
-  /** Repeats a request while its connection fails or it gets a 503. Throws after the time limit. */
+  /** Repeats a request until it gets a response other than 503. Throws after the time limit. */
   async askUntilAnswered(what: string, send: Send): Promise<Seen> {
     const deadlineMs = performance.now() + ANSWER_WITHIN_MS
     for (;;) {

@@ -38,7 +38,7 @@ export type Installed =
 
 const execute = promisify(execFile)
 
-/** Registries from which an installation timed out. This run installs nothing more from them. */
+/** Registries that timed out during an installation. This run installs nothing more from them. */
 const silent = new Set<Package['registry']>()
 
 const installing = new Map<string, Promise<Installed>>()

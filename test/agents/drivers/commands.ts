@@ -86,7 +86,7 @@ export const driveInspector: Drive = async (driving) => {
   return await use(async (tool, values) => {
     const given = assigned(values).flatMap((each) => ['--tool-arg', each])
     const call = ['--method', 'tools/call', '--tool-name', tool, ...given]
-    // MCP_AUTO_OPEN_ENABLED makes the inspector open a browser without a terminal. Exit code 5 means a tool error.
+    // MCP_AUTO_OPEN_ENABLED makes the inspector open a browser even without a terminal. Exit code 5 means a tool error.
     const environment = { MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' }
     return (await desk.run({ command: [...command, ...call], environment })).output
   })

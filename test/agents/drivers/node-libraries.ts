@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { type Drive, SERVER } from '../driving.ts'
 import { listenForCallback, providerOf } from './typescript-sdk.ts'
 
-/** A module of a client's package. These packages are not dependencies of this project, so their types are unavailable. */
+/** A module of a client's package. The package is not a dependency of this project, so its types are unavailable. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Loaded = any
 
