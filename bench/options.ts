@@ -33,7 +33,7 @@ export interface Options {
   readonly importLines: number
   readonly json: string | undefined
   readonly write: boolean
-  /** The operation to profile. Nothing is measured then. */
+  /** The operation to profile. If set, nothing is measured. */
   readonly profile: OperationName | undefined
 }
 

@@ -57,7 +57,7 @@ export async function measureWatched(
 
 /**
  * Measures operations with one process and with two, on one core. For comparison, also with two services that share
- * nothing, each at half of the connections. Their additional time over one process is the cost of a second.
+ * nothing, each at half of the connections. Their additional time over one process is the cost of a second process.
  */
 export async function measureWorkers(
   stores: Stores,

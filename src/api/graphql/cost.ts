@@ -59,12 +59,12 @@ export function takeChanges(
 /** Returns the number of changes in an operation: the number of root fields of a mutation. */
 export function changesIn(document: DocumentNode, operation: OperationDefinitionNode): number {
   if (operation.operation !== 'mutation') return 0
-  return makeFold(document, addCost, () => 1)(operation.selectionSet, 1)
+  return makeFold(document, add, () => 1)(operation.selectionSet, 1)
 }
 
 type Variables = Readonly<Record<string, unknown>>
 
-const addCost = (total: number, part: number) => total + part
+const add = (total: number, part: number) => total + part
 
 const pageFields: ReadonlySet<string> = new Set(['nodes', 'edges'])
 
@@ -121,7 +121,7 @@ export function makeCostOf(schema: GraphQLSchema) {
 
   return (document: DocumentNode, operation: OperationDefinitionNode, given: Variables): number => {
     const variables = { ...defaultsOf(operation), ...given }
-    const costOf = makeFold(document, addCost, (field, pageSize, fold) => {
+    const costOf = makeFold(document, add, (field, pageSize, fold) => {
       const name = field.name.value
       const own = (weights.get(name) ?? 1) + weightOfGiven(field, variables)
       if (!field.selectionSet) return own

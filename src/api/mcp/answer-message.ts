@@ -63,7 +63,7 @@ export interface Use {
   readonly changesSite?: boolean
 }
 
-/** For the access check, finds the tool, prompt or resource that a message uses, if the endpoint offers it. */
+/** Finds the tool, prompt or resource that a message uses, if the endpoint offers it, for the access check. */
 export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
   const use = usedBy(method, params ?? {}, address)

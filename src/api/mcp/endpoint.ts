@@ -107,7 +107,7 @@ async function serveMcp(ctx: Context, address: ToolAddress, endpoint: Endpoint):
     throw methodNotAllowed('POST')
   }
   const message = await readMessage(ctx, endpoint.bodyBytesMax)
-  if (message) await answerCall(ctx, message, { caller, address }, endpoint)
+  if (message) await handleMessage(ctx, message, { caller, address }, endpoint)
 }
 
 /** Creates the function that returns the scopes to request for an audience at an endpoint. */
@@ -151,7 +151,7 @@ function refusedAt({ audience }: ToolAddress, verdict: Verdict, scopesFor: Scope
 
 const METHODS = 'POST, OPTIONS'
 
-async function answerCall(
+async function handleMessage(
   ctx: Context,
   message: Message,
   { caller, address }: Sender,

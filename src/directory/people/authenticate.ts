@@ -93,7 +93,7 @@ export function makeSignIn(ports: SignInPorts): SignInService {
     const begun = await limits.begin({ login, address, browserId })
     if ('waitSeconds' in begun) return { kind: 'limited', waitSeconds: begun.waitSeconds }
 
-    const outcome = await checkTyped({ login, password }, ports)
+    const outcome = await checkPassword({ login, password }, ports)
     // A refusal counts against the limits even if the platform did not respond. Otherwise, guesses would be unlimited
     // while the platform is down.
     const isFree = outcome.kind === 'signed-in' || outcome.kind === 'busy'
@@ -114,7 +114,7 @@ type Checked =
 type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
 
 /** Checks a password against the stored hash. If that fails and a hook is configured, asks the platform. */
-async function checkTyped(typed: Typed, ports: CheckPorts): Promise<Checked> {
+async function checkPassword(typed: Typed, ports: CheckPorts): Promise<Checked> {
   try {
     const outcome = await checkHash(typed, ports)
     if (outcome.kind !== 'refused' || !ports.hook) return outcome
@@ -156,9 +156,8 @@ async function checkHash({ login, password }: Typed, ports: CheckPorts): Promise
   const { store, passwords } = ports
   let { account, standIn } = await store.findCredentials(login)
   let matches = await passwords.verify(account?.passwordHash, password, standIn)
-  // The check may have waited for seconds, so check again if the hash has been replaced in the meantime. A changed
-  // password ends all sessions, so the old password must not open a new session. A parallel sign-in may also have
-  // renewed the hash.
+  // The check may have waited for seconds, so check again if the hash has been replaced. A changed password ends all
+  // sessions, so the old one must not open a new session. A parallel sign-in may also have renewed the hash.
   for (let recheck = 0; matches && !account?.disabled; recheck += 1) {
     const checked = account?.passwordHash
     account = (await store.findCredentials(login)).account

@@ -188,8 +188,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
         ...{ server, client, options, redirectUri: redirectUriOf(provider) },
         authentication: await authenticationAt(server, provider, now()),
       })
-      // Some providers ignore `max_age`. Without this check, anyone at an unlocked computer could continue without
-      // signing in.
+      // Some providers ignore `max_age`, so anyone at an unlocked computer could continue without signing in.
       const latestAt = Number(claims.auth_time) * 1000 + SKEW_SECONDS * 1000
       if (begun.isAgain && !(latestAt >= begun.begunAt)) {
         throw new Error('the person did not authenticate again')

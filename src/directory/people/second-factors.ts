@@ -244,7 +244,7 @@ async function countCodes(kysely: Kysely<Schema>, personId: string): Promise<num
 }
 
 const CODES = 10
-/** The length of a recovery code. Its 80 bits are random, so a digest in a copied database does not reveal the code. */
+/** The length of a recovery code: 80 random bits, so a digest in a copied database does not reveal the code. */
 const CODE_CHARACTERS = 16
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 

@@ -26,7 +26,7 @@ export async function findLookOfPerson({ kysely }: Database, personId: string) {
   return parsed(await looks(kysely).where('site.id', '=', only).executeTakeFirst())
 }
 
-/** The texts of a site in one language. If a text is null, pages show the site's text for all other languages. */
+/** The texts of a site in one language. If a text is null, pages show the site's text for all languages. */
 export interface LocalTexts {
   readonly language: string
   readonly displayName: string | null
@@ -40,7 +40,7 @@ function parsed(look: Awaited<ReturnType<ReturnType<typeof looks>['executeTakeFi
   return look && { ...look, texts, languages }
 }
 
-/** Returns a text of a site in the reader's language. Falls back to the text for all other languages. */
+/** Returns a text of a site in the reader's language. Falls back to the text for all languages. */
 export function shownText(
   look: Pick<Look, 'name' | 'texts'> & Partial<Look>,
   field: Exclude<keyof LocalTexts, 'language'>,

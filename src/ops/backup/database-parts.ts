@@ -14,7 +14,7 @@ import { type Contents, codeOf } from './manifest.ts'
 
 const LOCK_TIMEOUT_MS = 30_000
 
-/** More pages than any database has, so one step copies all pages. */
+/** More pages than a database has in practice, so one step copies all pages. */
 const ALL_PAGES = 0x7fffffff
 
 /**

@@ -143,7 +143,7 @@ const commands: Readonly<Record<string, Command>> = {
 
 /** Returns a function that runs the command; undefined if the arguments are invalid. Options may appear anywhere. */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
-  const parsed = parseWords(given)
+  const parsed = parseCommandLine(given)
   if (!parsed) return undefined
   const { positionals: words, values } = parsed
   if (words.length === 0 && values.help) return async () => help.trimEnd()
@@ -160,7 +160,7 @@ function findCommand(given: readonly string[]): (() => Promise<string | undefine
   }
 }
 
-function parseWords(given: readonly string[]) {
+function parseCommandLine(given: readonly string[]) {
   try {
     const parsed = parseArgs({ args: [...given], options, allowPositionals: true, tokens: true })
     const named = parsed.tokens.flatMap((token) => (token.kind === 'option' ? token.name : []))

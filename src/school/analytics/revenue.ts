@@ -28,8 +28,8 @@ interface Revenue {
 const PIECE_MS = 7 * DAY_MS
 
 /**
- * Adds up orders by the day on which they were placed, and refunds by the day on which they were made. So a later
- * refund does not change an earlier period. Groups the sums by period and currency, and sorts them. Days are in UTC.
+ * Adds up orders and refunds by period and currency. Orders count when they were placed, and refunds when they were
+ * made, so a later refund does not change an earlier period. Days are in UTC. Sorts the sums by period and currency.
  */
 export async function sumRevenue(
   { kysely }: Database,

@@ -73,7 +73,7 @@ export const assignLecturer = siteChange(
   },
 )
 
-/** Removes a lecturer from a course. No-op if there is no such lecturer. Throws ChangeRefused for an unknown course. */
+/** Removes a lecturer from a course. No-op if the person is not assigned. Throws ChangeRefused for an unknown course. */
 export const unassignLecturer = siteChange(
   async ({ trx, actor, record }, { courseId, personId }: Teaching) => {
     await courses.mustFind(trx, actor.siteId, courseId)

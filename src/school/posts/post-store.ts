@@ -62,7 +62,9 @@ function postsOf(kysely: Kysely<Schema>, siteId: string) {
 }
 
 const fields = z.strictObject({
-  topic: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,79}$/, 'must contain only a–z, 0–9, _ and -'),
+  topic: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_-]{0,79}$/, 'must be a–z, 0–9, _ and -, like course_updates'),
   title,
   body: summary,
   link: pageAddress.nullable(),
@@ -130,7 +132,7 @@ export async function publishPost(
     const { topic, title, publishedAt, updatedAt } = await mustFindPost(trx, actor.siteId, id)
     if (publishedAt !== null) return
     if (contentAt !== undefined && contentAt !== updatedAt) {
-      throw conflict('the post has changed since its approval; repeat the request for a new one')
+      throw conflict('the post has changed since approval; repeat the request for a new approval')
     }
     writeLast(trx.updateTable('post').set({ published_at: actor.now }).where('id', '=', id))
     record('post.publish', { kind: 'post', id }, { after: { topic, title } })

@@ -93,7 +93,7 @@ export function areOf({ by }: PersonalRows, personId: string): RawBuilder<boolea
 
 type Row = Record<string, unknown>
 
-/** The maximum number of rows per table in a download. If there are more, it has those with the highest sort keys. */
+/** The maximum number of rows per table in a download: those with the highest sort keys, mostly the latest. */
 const ROWS_MAX = 10_000
 
 /**
