@@ -86,7 +86,7 @@ function typeWords({ type, enum: values, items }: Property): string {
   return values ? code(...values) : String(type)
 }
 
-/** Lists the members of a result. All pages of lists have the same members, so names the members of their nodes. */
+/** Lists the members of a result. All pages of lists have the same members, so lists those of their nodes instead. */
 function answerWords({ type, properties }: JsonSchema): string {
   if (type === 'string') return 'Markdown'
   const members = properties as Record<string, JsonSchema>

@@ -134,7 +134,7 @@ interface Creation<Input extends z.ZodType> {
   readonly prefix: string
   /** The schema of the input, which may contain an idempotency key. */
   readonly schema: Input
-  /** Finds the row that an earlier request with the key created. If it was deleted, a new request creates a new row. */
+  /** Finds the row that an earlier request with the key created. If it was deleted, a repetition creates a new row. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
   readonly insert: (
     site: SiteWork,
