@@ -121,7 +121,7 @@ describe('an identity provider that lies', () => {
   }
 
   // [318]
-  it('answers 503 with other ways while a provider is down, redirects, or answers without end', async () => {
+  it('answers 503 with the other sign-in methods while a provider is down, redirects, or never stops sending', async () => {
     const endless = new ReadableStream({ pull: (sink) => sink.enqueue(new Uint8Array(65_536)) })
     for (const fails of [
       async () => await Promise.reject(new Error('no such host')),

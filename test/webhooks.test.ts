@@ -191,7 +191,7 @@ forEachDatabase('webhooks', (start) => {
   })
 
   // [390]
-  it('are delayed by no receiver that hangs or sends without end', async () => {
+  it('are not delayed by a receiver that hangs or never stops sending', async () => {
     for (const host of [BAD, TWO, ONE]) await add(host, ['course.published'])
     answers.set(BAD, () => {})
     answers.set(TWO, (_request, response) => {

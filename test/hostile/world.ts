@@ -61,9 +61,9 @@ export function makeWorld(running: RunningService) {
     /** Returns the form that redeems a new code of the public client `notes` or the confidential client `portal`. */
     code,
     tokens,
-    /** Returns shared tokens, which no case may end. */
+    /** Returns shared tokens, which no test case may revoke. */
     shared: cached(async () => await tokens()),
-    /** Returns a shared operator token, which no case may end. */
+    /** Returns a shared operator token, which no test case may revoke. */
     operator: cached(async () => await operatorToken(url, 'courses:read members:read', olivia)),
     /** Returns a shared browser in which a member or an operator of Northlight is signed in to our own pages. */
     browser: cached(

@@ -48,7 +48,7 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
     }
   }
   if (!value || !id || value === id) return { id }
-  const sentence = `Since ${date}, PostgreSQL has switched to another timeline, or the database was replaced`
+  const sentence = `Since ${date}, PostgreSQL has switched to another timeline, or the database has been replaced`
   return { id, isOlder: false, sentence }
 }
 
