@@ -1,4 +1,4 @@
-/** Composes sign-in, mail and the store of people. Other folders import the functions for sites and scopes directly. */
+/** Composes sign-in, mail and the person store. Other folders import the functions for sites and scopes directly. */
 
 import type { Seals } from '../platform/http/kept-values.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -50,7 +50,7 @@ interface DirectoryKeys {
   readonly secretRoot: Seals & { readonly linkKeys: readonly Buffer[]; readonly formKey: Buffer }
 }
 
-/** Creates sign-in, mail and the store of people. Disposing the result closes the connections to the mail server. */
+/** Creates sign-in, mail and the person store. Disposing the result closes the connections to the mail server. */
 export function makeDirectory(
   platform: Platform,
   settings: DirectorySettings,

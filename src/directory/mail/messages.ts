@@ -71,8 +71,8 @@ export async function queueMail(trx: Kysely<Schema>, mail: Mail, nowMs: number):
 type SharedText = 'oneUse' | 'ignore' | 'wasYou' | 'notYou' | 'openAccount' | 'recovery.oneUse'
 
 /**
- * The name of a text of this kind of message, or the id of a shared text. `button` becomes a button that opens the link
- * of the message. `mail.openAccount` becomes a button that opens the account.
+ * The name of a text for this kind of message, or the id of a shared text. `button` becomes a button that opens the
+ * message's link. `mail.openAccount` becomes a button that opens the account.
  */
 type Block<Kind extends MailKind, Id = TextId> =
   | `mail.${SharedText}`

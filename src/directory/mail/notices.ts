@@ -34,8 +34,8 @@ export function makeNotices(
 
 /**
  * Whether to send a notice. Checked when the notice is sent, so sign-ins and consents only insert a row. The account
- * must be enabled, and must be imported or have a verified address. A notice about a sign-in requires an earlier grant,
- * which may have ended. A notice about a new app requires that every earlier grant to this app has ended.
+ * must be enabled, and must have been imported or have a verified address. A notice about a sign-in requires an earlier
+ * grant, which may have ended. A notice about a new app requires that every earlier grant to this app has ended.
  *
  * @param clientId the new app; undefined for a sign-in
  */

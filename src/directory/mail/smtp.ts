@@ -95,7 +95,7 @@ export function smtpOptions(url: string) {
 }
 
 /**
- * Describes a failure without the server's text, which may contain the address. A recipient or message that is rejected
+ * Describes a failure without the server's text, which may name the recipient. A recipient or message that is rejected
  * permanently (5xx) is undeliverable. The outbox retries after other failures, such as a rejected sender or password.
  */
 function smtpFailure({ code, command, responseCode }: NodemailerError): Error {

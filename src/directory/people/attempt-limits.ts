@@ -26,7 +26,7 @@ type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
  * limit, which other browsers cannot exhaust. Those are limited per network, per account, and per account and network.
  *
  * If attackers exhaust the limit of an account, each wide network (IPv4 /24, IPv6 /48) still gets a few attempts from a
- * reserve of the account. So attackers need a large number of networks to lock a person out. Successful sign-ins are
+ * reserve for the account. So attackers need a large number of networks to lock a person out. Successful sign-ins are
  * limited per account too, so one person cannot occupy all hash threads.
  */
 export function makeAttemptLimits(limits: Counts) {

@@ -47,7 +47,7 @@ export type NotSignedIn =
   /** An identity provider failed. */
   | ({ readonly kind: 'provider' } & Explained)
 
-/** The status and sentence for the page of a failed sign-in, and the reason for the audit trail. */
+/** The HTTP status and the sentence for the page that reports a failed sign-in, and the reason for the audit trail. */
 export interface Explained {
   readonly status: number
   readonly problem: Html
@@ -148,7 +148,7 @@ async function askPlatform(
   return answer === 'unavailable' ? { kind: 'unavailable' } : refused
 }
 
-/** The maximum number of repetitions of the check. It is repeated if the hash was replaced in the meantime. */
+/** The maximum number of repeated checks per sign-in. A check is repeated if the hash was replaced in the meantime. */
 const RECHECKS_MAX = 3
 
 /** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */
@@ -197,7 +197,7 @@ async function renewHash(
   }
 }
 
-/** Explains a failed sign-in, for its page and for the audit trail. */
+/** Explains a failed sign-in, for the page that reports it and for the audit trail. */
 export function explainFailure(outcome: NotSignedIn): Explained {
   if (outcome.kind === 'provider') return outcome
   if (outcome.kind === 'refused') {

@@ -27,7 +27,7 @@ export function makeBrowserSessions(
   { sessionSeconds, sessionIdleSeconds }: SessionLifetimes,
   now: () => number,
 ) {
-  /** Returns the values to store when a session is used. The expiry allows for the delay of `seen_at`. */
+  /** Returns the values to store when a session is used. The expiry allows for the lag of `seen_at`. */
   const used = ({ device, network }: BrowserUse, authenticatedAt: number) => {
     const idleUntil = now() + sessionIdleSeconds * 1000 + SEEN_EVERY_MS
     const expires_at = Math.min(authenticatedAt + sessionSeconds * 1000, idleUntil)

@@ -1,4 +1,4 @@
-/** The program of a hash thread: hashes passwords, and checks them against hashes of every accepted format. */
+/** The program that hash threads run: hashes passwords, and checks them against hashes in all accepted formats. */
 
 import { createCipheriv, createHmac, hash as digestOf, pbkdf2Sync, scryptSync } from 'node:crypto'
 import { getPriority, setPriority } from 'node:os'

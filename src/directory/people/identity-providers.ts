@@ -43,7 +43,7 @@ export interface IdentityProvider {
   readonly isOnlyWay?: boolean
   /** The only site at which the provider is trusted; undefined for a provider of the platform. */
   readonly siteId?: string | undefined
-  /** The role of people at their first sign-in; only for a provider of a site. */
+  /** The role that people receive at their first sign-in; only for a provider of a site. */
   readonly role?: 'student' | 'lecturer' | undefined
 }
 
@@ -80,7 +80,7 @@ export interface ProvidedIdentity {
   readonly name: unknown
 }
 
-/** Lists the identity providers for an application of this site, or of no site. */
+/** Lists the identity providers for a site's applications or, without `siteId`, for applications without a site. */
 export type ListProviders = (siteId: string | undefined) => Promise<readonly IdentityProvider[]>
 
 /** Thrown if an identity provider did not respond, or responded with a server error or too much data. */

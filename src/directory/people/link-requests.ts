@@ -30,7 +30,7 @@ const RECOVERY_SECONDS = 1200
 /** The lifetime of an unused link that confirms the address of a new account, in seconds. */
 const SIGN_UP_SECONDS = 3600
 
-/** The message of each kind of link. */
+/** The message for each kind of link. */
 const messages = {
   recovery: { kind: 'recovery', values: { byOperator: false } },
   address: { kind: 'address_confirmation', values: {} },
@@ -43,7 +43,7 @@ const NO_LINK = 'none'
 /**
  * Creates the functions that send one-time links to people who are not signed in. Each returns the seconds to wait if
  * there were too many requests; undefined otherwise. Requests for known and unknown addresses get the same response and
- * run the same statements: each stores a link and a message. A message above the limit of its address is silently
+ * run the same statements: each stores a link and a message. A message beyond the limit for its address is silently
  * dropped, because an error would reveal earlier requests for that address.
  */
 export function makeLinkRequests({ database, limits, now }: FactorPorts) {

@@ -21,7 +21,7 @@ export interface NewLink {
   /** The person whose account the link is for; undefined if only the address is known. */
   readonly personId?: string | undefined
   readonly siteId?: string | undefined
-  /** Further values as JSON. They depend on the kind of link. */
+  /** Values that depend on the kind of link, as JSON. */
   readonly data?: string | undefined
   /** The cookie value of the browser that requests the link, if other browsers need the code of the link. */
   readonly browser?: string | undefined

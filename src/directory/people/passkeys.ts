@@ -163,7 +163,7 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
     await queueMail(trx, { kind: 'passkey_changed', personId, values }, now())
   }
   return {
-    /** Finds a passkey with its person. */
+    /** Finds a passkey and its owner. */
     find: async (id: string) =>
       await kysely
         .selectFrom('passkey')

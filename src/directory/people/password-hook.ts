@@ -31,7 +31,7 @@ export type PasswordHook = ReturnType<typeof makePasswordHook>
 
 const ANSWER_BYTES_MAX = 1024
 const PARALLEL_QUESTIONS_MAX = 64
-/** A margin after the time limit of a question, so that refusals after a timeout take as long as all other refusals. */
+/** A margin after a question's time limit, so that refusals after a timeout take as long as all other refusals. */
 const MARGIN_MS = 50
 const TOKEN_SECONDS = 60
 

@@ -103,14 +103,14 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
 
 type Confirmation = Readonly<Record<'sealed' | 'session' | 'code', string>>
 
-/** Creates the function that checks a code of the person's authenticator app, a recovery code or a passkey. */
+/** Creates the function that checks a code from the person's authenticator app, a recovery code or a passkey. */
 function makeFactorCheck(
   { database, limits, now }: FactorPorts,
   { passkeys, seals }: SecondFactorPorts,
 ) {
   const { kysely } = database
 
-  /** Accepts each code of the app only once, even if two requests send it at the same time (RFC 6238 §5.2). */
+  /** Accepts each code from the app only once, even if two requests send it at the same time (RFC 6238 §5.2). */
   const useAppCode = async (code: string, personId: string): Promise<boolean> => {
     const row = await readAuthenticator(kysely, personId)
     if (!row) return false
@@ -156,7 +156,7 @@ function makeFactorCheck(
     return { kind: 'accepted', method: 'passkey' } as const
   }
 
-  /** Informs the person by e-mail, within a limit, that second factors are temporarily rejected. */
+  /** Informs the person by e-mail, subject to a limit, that second factors are temporarily rejected. */
   const tell = async (personId: string) => {
     if (await limits.takeTogether('lockMailsOfPerson', personId)) return
     await queueMail(kysely, { kind: 'second_factor_locked', personId, values: {} }, now())

@@ -2,7 +2,7 @@
 
 import { needsOperator } from './policy.ts'
 
-/** The entry of `areas` that requires two factors for all operations of operators. */
+/** The entry in `areas` that requires two factors for every operation by an operator. */
 export const EVERYTHING = '*'
 
 /** The requirements of a site for sensitive operations, in addition to two factors. */
@@ -13,7 +13,7 @@ export interface AssuranceDemand {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** The operations that are sensitive at every site with requirements. So are pages that need a recent sign-in. */
+/** The operations that are sensitive at every site with requirements, as are pages that require a recent sign-in. */
 export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Roles.
   ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],

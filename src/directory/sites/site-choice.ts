@@ -26,7 +26,7 @@ export interface HeldSite {
   readonly roles: readonly SiteRole[]
   /** The review of the client's metadata document by the operators of this site. */
   readonly documentReview?: Decision | undefined
-  /** Set if the site requires two factors for all operations of operators. */
+  /** Set if the site requires two factors for every operation by an operator. */
   readonly operatorDemand?: { readonly maxAgeSeconds: number | undefined }
   /** Set if the site's identity providers are the only way to sign in there. */
   readonly hasOwnSignIn?: true

@@ -144,7 +144,7 @@ export function textColorOn(background: string): string {
   return contrastOf(DARK, background) >= contrastOf(WHITE, background) ? DARK : WHITE
 }
 
-/** The minimum contrast ratio of text in normal size (WCAG 2.2, success criterion 1.4.3). */
+/** The minimum contrast ratio for normal-size text (WCAG 2.2, success criterion 1.4.3). */
 export const CONTRAST_MIN = 4.5
 
 /** Returns the contrast ratio of two `#rrggbb` colors, from 1 to 21 (WCAG 2.2). */

@@ -9,7 +9,7 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Runs the queries of one figure, possibly after waiting for other figures. */
+/** Runs the queries for one figure, possibly after waiting for other figures. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**

@@ -15,7 +15,7 @@ export interface Period {
   readonly lastDay: number
 }
 
-/** Returns the period from the day of one time to the day of another, inclusive. Does not limit the period's length. */
+/** Returns the period from the day of `fromMs` through the day of `toMs`. Does not limit the period's length. */
 export function periodOf(fromMs: number, toMs: number): Period {
   return { firstDay: Math.floor(fromMs / DAY_MS), lastDay: Math.floor(toMs / DAY_MS) }
 }
@@ -36,10 +36,10 @@ export interface Question {
   readonly untilMs: number
 }
 
-/** Computes a figure of a site for each day of the period. */
+/** Computes one of a site's figures for each day of the period. */
 export type CountByDay = (kysely: Kysely<Schema>, question: Question) => Promise<Tally<number>>
 
-/** Computes a figure of a site for each of the given courses. */
+/** Computes one of a site's figures for each of the given courses. */
 export type CountByCourse = (
   kysely: Kysely<Schema>,
   question: Question,

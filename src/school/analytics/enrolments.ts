@@ -13,7 +13,7 @@ import {
   tallyOf,
 } from './counting.ts'
 
-/** The maximum number of enrolments that one statement counts. `count` splits a larger span. */
+/** The maximum number of enrolments that one statement counts. `countInSpan` splits a larger span. */
 const ENROLMENTS_PER_PIECE = 10_000
 const COURSES_PER_PIECE = 200
 

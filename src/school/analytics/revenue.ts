@@ -8,7 +8,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { DAY_MS, dayOfColumn, type Question as SiteQuestion } from './counting.ts'
 
-/** The length of a period's name, by kind: `2026-10-01`, `2026-10`, or empty for the total. */
+/** The length of a period's name (`2026-10-01` or `2026-10`), by kind. The total has an empty name. */
 const nameLengths = { DAY: 10, MONTH: 7, TOTAL: 0 } as const
 
 type Question = Omit<SiteQuestion, 'period'>

@@ -35,7 +35,7 @@ export interface SiteActor extends Actor {
 export interface SiteWork {
   readonly trx: Transaction<Schema>
   readonly actor: SiteActor
-  /** Records an audit event of the actor, and returns its id. The event is written at the end of the change. */
+  /** Records an audit event for the actor, and returns its id. The event is written at the end of the change. */
   readonly record: (
     action: Change['action'],
     subject: Change['subject'],

@@ -57,9 +57,9 @@ interface ItemKind<Fields extends z.ZodObject, Linked extends string> {
   readonly prefix: string
   /** The fields that operators set, named like their columns. A new item may omit fields that can be null. */
   readonly fields: Fields
-  /** Further columns, such as `fileId`, that other functions change. */
+  /** Columns besides `fields` that other functions change, such as `fileId`. */
   readonly linked?: readonly Linked[]
-  /** Further sort orders; the first is the default. */
+  /** Sort orders besides `itemOrders`; the first is the default. */
   readonly orders?: Readonly<Record<string, ListOrder<ItemRow & z.output<NoInfer<Fields>>>>>
   /** Checks all fields of the item together. Throws ChangeRefused if they contradict each other. */
   readonly check?: (fields: z.output<NoInfer<Fields>>) => void
@@ -285,7 +285,7 @@ function firstPublicationOf(
   return seen.length > 0 ? Math.min(...(seen as number[])) : null
 }
 
-/** Returns the action for webhooks if a change restores an item with a publication time; otherwise undefined. */
+/** Returns the action that webhooks report when an item with a publication time is restored; otherwise undefined. */
 function publicationBy({ kind }: ReleaseChange, table: ItemTable, { publishedAt }: Release) {
   return kind === 'restore' && publishedAt !== null ? (`${table}.publish` as const) : undefined
 }

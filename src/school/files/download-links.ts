@@ -47,7 +47,7 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
 export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
 
 /**
- * Finds the file of a link with one query. The order, if any, must not have been refunded. The product must still have
+ * Finds the file for a link with one query. The order, if any, must not have been refunded. The product must still have
  * the file. The buyer must have an enabled account and a role at the site.
  */
 export async function findDownload({ kysely }: Database, { purchaseId, fileId }: DownloadLink) {

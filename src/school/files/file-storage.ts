@@ -112,13 +112,13 @@ export async function onDisk<Result>(work: () => Promise<Result>): Promise<Resul
   }
 }
 
-/** The endpoint and credentials of an S3-compatible storage. The bucket is the first path segment. */
+/** The endpoint and credentials of an S3-compatible service. The bucket is the first path segment. */
 export type S3Location = NonNullable<Config['filesS3']>
 
 const s3Limits = {
   /** The time limit for the response headers, not counting the upload. Reading the body may take longer. */
   answerMs: 20_000,
-  /** The speed from which the time limit of an upload is computed: 1 Mbit/s. */
+  /** The speed from which the time limit for an upload is computed: 1 Mbit/s. */
   uploadBytesPerSecondMin: 125_000,
 }
 

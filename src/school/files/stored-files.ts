@@ -12,7 +12,7 @@ import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 export type FileLimits = ServicePolicy['files']
 
-/** Marks an upload link as used (for a new file, in the file's transaction). Returns values for the audit event. */
+/** Uses up an upload link; for a new file, in the transaction that stores it. Returns values for the audit event. */
 export type Spend = (kysely: Kysely<Schema>) => Promise<Record<string, string>>
 
 export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>

@@ -130,7 +130,7 @@ export const updateEnrolment = checkedChange(
   },
 )
 
-/** Ends the access of an enrolment. No-op if it has already ended. Throws ChangeRefused for an unknown enrolment. */
+/** Ends the access that an enrolment grants. No-op if it has ended. Throws ChangeRefused for an unknown enrolment. */
 export const endEnrolment = siteChange(async ({ trx, actor, record }, id: string) => {
   const { expiresAt } = mustBeThere(await findEnrolment(trx, actor.siteId, id), 'enrolment')
   const { now } = actor

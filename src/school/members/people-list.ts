@@ -29,7 +29,7 @@ export interface PeopleQuestion {
   readonly siteId: string
   /** Only people with this role; by default, people with any role. */
   readonly role?: SiteRole | null | undefined
-  /** Words of the name or address, or the beginnings of such words. */
+  /** Words from the name or address, or the beginnings of such words. */
   readonly search?: string | null | undefined
   readonly sort?: TimeOrder | null | undefined
   /** An additional condition on `found.person_id` for searches. */
@@ -45,7 +45,7 @@ const SEARCH_COUNT_MAX = 500
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
   const text = question.search?.trim() ?? ''
-  // The words of an address are those of its canonical form.
+  // The word index contains addresses in canonical form.
   const words = text.includes('@') ? canonicalEmail(text) : text
   return words ? searchPeople(database, question, words) : peopleByTime(database, question)
 }
@@ -61,7 +61,7 @@ function peopleByTime({ kysely }: Database, { siteId, role, sort }: PeopleQuesti
   return pagedRows(found, inTimeOrder(newestFirst, sort), count)
 }
 
-/** Selects the roles at a site, with their people. `cross join` makes SQLite read the roles first, in index order. */
+/** Selects the roles at a site and their holders. `cross join` makes SQLite read the roles first, in index order. */
 function holders(kysely: Kysely<Schema>, siteId: string) {
   return kysely
     .selectFrom('site_role as held')
@@ -80,7 +80,7 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/** Counts the people with the given role. If it is undefined, counts all people, as students plus other people. */
+/** Counts the people with the given role. Without a role, counts the students, and adds all other people. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -113,7 +113,7 @@ const WORD_COUNT_MAX = 5000
 const COUNTED_MAX = 1000
 
 /**
- * Finds people by the beginnings of words of their names and addresses. At a large site, reads the people with the
+ * Finds people by the beginnings of words in their names and addresses. At a large site, reads the people with the
  * rarest word in index order, and looks up the role of each. The index also contains their other words.
  */
 function searchPeople(database: Database, question: PeopleQuestion, text: string) {

@@ -26,10 +26,10 @@ export interface DeliveryPorts {
 
 /** The time limit for an attempt, including name resolution and the response. */
 const ANSWER_WITHIN_MS = 10_000
-/** The maximum number of bytes of a response that the log keeps. The rest is not read. */
+/** The maximum number of response bytes that the log keeps. The rest is not read. */
 const RESPONSE_BYTES_MAX = 1024
 const ERROR_CHARACTERS_MAX = 200
-/** How long the log of an attempt waits for other attempts, so one statement can write all of them. */
+/** How long a log entry waits for entries of other attempts, so one statement can write all of them. */
 const LOG_WITHIN_MS = 10
 const GONE = 410
 
@@ -70,7 +70,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
           .where('error', 'is', null)
           .limit(1)
           .executeTakeFirst()
-        // Keep an endpoint that accepted another event after this one was queued, unless the response was 410.
+        // Keep an endpoint enabled if it has accepted an event since this one was queued, unless it responded with 410.
         if (accepted && reason !== GONE_REASON) return
         await disable(trx, { id: queue, reason, nowMs: now() })
       })

@@ -40,7 +40,7 @@ export function signedHeaders(
 }
 
 const KEY_BYTES = 32
-/** The DER encoding of a PKCS #8 key, before the 32 bytes of an Ed25519 key (RFC 8410 §7). */
+/** The DER-encoded start of a PKCS #8 key, which the 32 bytes of an Ed25519 key follow (RFC 8410 §7). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 
 export interface SigningKeys {
