@@ -45,7 +45,7 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
 
 /**
  * Replaces the browser's session after the person has changed the password on our own pages. Copies of the old cookie
- * no longer work. If the old session is `from` and has two factors, the new one keeps them. Returns the new id.
+ * no longer work. If the old session has the id `from`, the new one keeps any second factor. Returns the new id.
  */
 export async function renewSession(
   engine: Provider,
@@ -85,7 +85,7 @@ export function loginResult({ personId, methods, ...more }: Authentication) {
   const { authenticatedAt, siteId, providerId } = more
   const given = { authenticatedAt, siteId, providerId }
   const { acr, amr } = assuranceOf(methods)
-  // Without `ts`, the engine would use the time of a later page. `ts` must come from the engine's clock.
+  // Without `ts`, each later page would reset the time of the sign-in. `ts` must come from the engine's clock.
   const ts = Math.floor(Date.now() / 1000)
   return { accountId: personId, acr, amr: [...amr], ts, given }
 }

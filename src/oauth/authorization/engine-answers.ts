@@ -185,7 +185,7 @@ const toClient = sentences({
   ...Object.fromEntries(
     ['acr_values', 'claims', 'id_token_hint', 'max_age', 'nonce'].map((parameter) => {
       const said = `openid scope must be requested when using the ${parameter} parameter`
-      // The engine checks for `openid` before we check for commas, so explain commas here too.
+      // The engine requires `openid` before we check `scope`, so explain commas and unknown names here too.
       const cure = (request: RefusedRequest) =>
         explainUnknownScopes(request) ?? `add openid to scope, or omit ${parameter}`
       return [said, (request: RefusedRequest) => `${said}: ${cure(request)}`]

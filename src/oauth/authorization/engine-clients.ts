@@ -154,7 +154,7 @@ export function engineRequests({
   furtherPlans,
   platform: { now, fetch },
 }: EngineDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
-  // Anyone can publish metadata documents on many hosts, so unapproved ones have separate limits.
+  // Anyone can publish metadata documents on many hosts, so clients with unapproved documents have separate limits.
   const unapproved = makeFetchGovernor(now, keyBounds)
   const trusted = makeFetchGovernor(now, keyBounds)
   const ask = async (address: string, options: OutgoingInit) => {

@@ -67,7 +67,7 @@ function appOf({ oidc: { client } }: KoaContextWithOIDC): RejectedUri['app'] {
 
 type AdmitsAddress = (clientId: string) => boolean
 
-/** Explains to people why a client is unknown. Returns undefined if `clientId` is not a string, as for other errors. */
+/** Explains to people why a client is unknown. Returns undefined for other errors, where `clientId` is not a string. */
 function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): string | undefined {
   if (typeof clientId !== 'string') return undefined
   if (isLoopbackClientId(clientId)) {

@@ -25,7 +25,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
     new Check('other_site', 'the session is not for this site', 'login_required', async (ctx) => {
       const from = siteOfSession(ctx.oidc)
       const { origin, siteId } = ctx.oidc.client ? factsOfClient(ctx.oidc.client) : {}
-      // Our own pages check the site themselves, because the request does not name the page.
+      // Our own pages check the site themselves, because the request does not say which page was opened.
       if (origin === 'first_party' || (from !== undefined && from === siteId)) return false
       const decision = await decideRequestedSite(ctx, dependencies)
       if (from !== undefined) return sitesOf(decision)[0]?.id !== from

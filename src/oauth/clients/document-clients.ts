@@ -93,7 +93,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       return (await readRow(database, clientId))?.review !== 'blocked'
     },
     /**
-     * Finds the client of a stored copy. If `fresh` is set, ignores stale copies. The client's state is `deleted` if the
+     * Finds a client by its stored document. `fresh` excludes stale documents. The client's state is `deleted` if the
      * document is blocked for all sites, or if the configuration excludes its URL or all of its authentication methods.
      */
     async find(clientId: string, fresh: boolean) {

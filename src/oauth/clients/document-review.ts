@@ -43,7 +43,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return row && reviewedClientOf(row)
     },
 
-    /** Counts the document clients in use at the site whose current document is neither approved nor blocked. */
+    /** Of the clients in use at the site, counts those whose current document is neither approved nor blocked. */
     async countUnreviewed(siteId: string): Promise<number> {
       const used = kysely
         .selectFrom('oauth_grant')
@@ -120,7 +120,7 @@ function reviewedClientOf(row: Row) {
   const platform = decisionOf(row.review, row.reviewed_fingerprint)
   const site = decisionOf(row.site_review, row.site_fingerprint)
   const state = decideReview({ platform, site }, fingerprint)
-  // If the decision for all sites alone leads to this state, show it. Operators of this site cannot change it.
+  // If the decision for all sites suffices for this state, show that decision. Operators of this site cannot change it.
   const forAll = decideReview({ platform, site: undefined }, fingerprint) === state
   const [by, at] = forAll
     ? [row.reviewer, row.reviewed_at]

@@ -31,7 +31,7 @@ export function makeProofs(
 ) {
   const { now } = ports
   const useOnce = makeUseOnce(ports)
-  // The audiences of assertions at our own endpoints, with the issuer first (RFC 7523 §3).
+  // The audiences that our own endpoints accept in assertions, with the issuer first (RFC 7523 §3).
   const audiences = [issuer, issuer + paths.token, issuer + paths.introspection]
   return {
     nonceKey,

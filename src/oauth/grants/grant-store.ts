@@ -1,4 +1,4 @@
-/** Stores grants: a client's allowed access, its expiry, and the reason for its end. */
+/** Stores grants: what each client may access, when the grant expires, and why it ended. */
 
 import type { Transaction } from 'kysely'
 

@@ -74,7 +74,7 @@ export function providerSignInRoutes(router: Router, form: Middleware, steps: St
     seeOther(ctx, address)
   })
 
-  // Browsers send the interaction's cookies only to the sign-in path and below, so redirect the response there.
+  // The interaction's cookies are sent only to the sign-in path and below, so redirect the provider's response there.
   const toAnswer = (ctx: Context, answer: URLSearchParams) => {
     const uid = answer.get('state')?.split('.')[1] ?? ''
     if (!/^[\w-]{1,64}$/.test(uid)) throw interactionGone()
@@ -168,7 +168,7 @@ async function findLinkedPerson(
   throw new ProviderFailure(403, text('signIn.noAccount', { email }), 'no such account')
 }
 
-/** Creates the handler of a failed request to a provider, which throws a ProviderFailure with an explanation. */
+/** Creates the handler for failed requests to a provider. It throws a ProviderFailure with an explanation. */
 function explainFor({ name }: IdentityProvider) {
   return (error: unknown): never => {
     const [status, id] = explain(error)

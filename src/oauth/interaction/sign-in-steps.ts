@@ -22,7 +22,7 @@ import type { PendingInteraction } from '../authorization/engine-interactions.ts
 import type { PromptPages } from './prompt-pages.ts'
 import { findWays, type InteractionPorts, pathOf, pendingLinks } from './ways.ts'
 
-/** A handler of a request in a pending interaction. */
+/** A handler for requests in a pending interaction. */
 export type Step<More extends unknown[] = []> = (
   ctx: Context,
   pending: PendingInteraction,
@@ -171,7 +171,7 @@ async function linkAndJudge(
   const { identities } = dependencies.directory
   const isLinked = mayLink && (await identities.link(link, personId, callerOf(ctx)))
   if (!isExclusive || siteId === asked) return siteId
-  // The provider authenticated the owner of the linked account in this interaction.
+  // If the identity was linked, the site's provider has authenticated the person earlier in this interaction.
   return isLinked ? asked : 'refused'
 }
 

@@ -27,7 +27,7 @@ export interface InteractionPorts extends Pick<Platform, 'database' | 'noteEvent
   ) => Promise<boolean>
 }
 
-/** The time limit in seconds for the pages of an identity provider, and for a sign-in that links an identity. */
+/** The time limit, in seconds, for a visit to an identity provider, and for the sign-in that links an identity. */
 export const KEPT_SECONDS = 3600
 
 /** Returns the path to which the cookies of an interaction are sent. */

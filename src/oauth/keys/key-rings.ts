@@ -80,7 +80,7 @@ export interface KeyDependencies {
 /** `tokens`: for id_tokens and logout tokens. `upstreams`: for requests forwarded to the platform's own API. */
 export type KeyUse = 'tokens' | 'upstreams'
 
-/** The table of each use, and the label for sealing its keys. */
+/** The table for each `KeyUse`, and the label for sealing its keys. */
 const places = {
   tokens: { table: 'signing_key', label: 'signing key' },
   upstreams: { table: 'upstream_key', label: 'upstream key' },

@@ -37,7 +37,7 @@ export type OperatorPages = ReturnType<typeof makeOperatorPages>
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
   const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler) => {
-    /** @param shownAt the page to open after a repeated sign-in, instead of submitting the form */
+    /** @param shownAt for a form: the page to open if the person must sign in again first, which discards the input */
     const entering =
       (pattern: string, handler: Handler, { needsFresh = never, shownAt }: Entry = {}) =>
       async (ctx: PageContext, session: PageSession) => {

@@ -54,7 +54,7 @@ function presetFields(preset: string) {
   return { name, issuer, clientId: '', emailClaim, verifiedClaim, nameClaim }
 }
 
-/** Creates the function that shows the page. After a rejected form, the page contains the problem and the input. */
+/** Creates the function that shows the page. If a form was rejected, the page contains the problem and the input. */
 function makeShow({ siteProviders, baseUrl }: AdminParts) {
   return async ({ site, address }: Operator, ctx: PageContext, refused?: Refused) => {
     const listed = await siteProviders.list(site.id)

@@ -106,7 +106,7 @@ function overviewRoutes(operatorPages: OperatorPages, parts: AdminParts, overvie
   )
 }
 
-/** Registers the home page of a site, and its form for self sign-up. Only owners may use the form. */
+/** Registers a site's home page, and its form that switches self sign-up on or off. Only owners may use the form. */
 function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf: Overviews): void {
   const { database, baseUrl } = parts
   operatorPages.page(pages.site, async (operator) => {

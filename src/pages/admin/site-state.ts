@@ -7,7 +7,7 @@ import type { Operator } from './operator-pages.ts'
 import { patternsOf } from './stop-and-secret-routes.ts'
 
 const OLD_SECRET_MS = 365 * 86_400_000
-/** How long an application may take to exchange the code after consent. By default, a code expires after a minute. */
+/** A missing code exchange is reported this long after the consent. By default, a code expires after a minute. */
 const EXCHANGE_MS = 10 * 60_000
 const ROWS_SHOWN_MAX = 5
 

@@ -106,7 +106,7 @@ export async function listApplications(
   return { ...page, rows }
 }
 
-/** Counts the stored refusals of each of these clients since a given time. */
+/** Counts the stored refusals for each of these clients since a given time. */
 export async function countRefusals(
   kysely: Kysely<Schema>,
   clientIds: readonly string[],

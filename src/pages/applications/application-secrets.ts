@@ -47,7 +47,7 @@ export function applicationSubject(app: Pick<Application, 'clientId' | 'siteId' 
   return { subject: { kind: nouns[app.kind], id: app.clientId }, siteId: app.siteId }
 }
 
-/** The names of the kinds in the audit trail. */
+/** The names of the application kinds in the audit trail. */
 const nouns = { site: 'application', resource_server: 'resource_server' } as const
 
 /** Creates a secret, stores its digest, and returns it. */

@@ -36,7 +36,7 @@ export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
   }
 }
 
-/** Validates the entered choices. Returns the choices to store, or problems. Keeps choices of disabled protocols. */
+/** Validates the entered choices. Returns the choices to store, or problems. Keeps choices for disabled protocols. */
 export function checkChoices(
   typed: TypedChoices,
   before: ProtocolChoices & {

@@ -95,7 +95,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
       await counts.flush()
     },
 
-    /** Lists the latest refusals of an application, or of all applications and resource servers of a site. */
+    /** Lists the latest refusals for an application, or for all applications and resource servers of a site. */
     async list(column: 'app.client_id' | 'app.site_id', id: string) {
       const rows = await kysely
         .selectFrom('client_refusal as refusal')

@@ -57,7 +57,7 @@ export function makePageSessions(stateStore: StateStore, settings: SessionSettin
   }
 
   return {
-    /** Finds the session of the cookie and records its use. Ignores ended sessions and sessions of disabled people. */
+    /** Finds the session by its cookie, and records its use. Ignores ended sessions and disabled accounts. */
     async find(ctx: Context): Promise<PageSession | undefined> {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
       const record = sessionId ? await state.find(sha256(sessionId)) : undefined
@@ -76,7 +76,7 @@ export function makePageSessions(stateStore: StateStore, settings: SessionSettin
 
     /**
      * Starts a session in place of the browser's earlier page session. If the person later authenticates again in this
-     * browser, this page session does not count as newly authenticated.
+     * browser, this page session no longer counts as a recent sign-in.
      */
     async begin(ctx: Context, signedIn: CompletedSignIn): Promise<void> {
       await end(ctx)

@@ -72,7 +72,7 @@ async function parseForm(ctx: Context): Promise<void> {
 
 /**
  * Creates the middleware for pages, forms and script requests that need a signed-in person, the routes for sign-in, and
- * `followLogout`. The middleware limits the number of requests of each person.
+ * `followLogout`. The middleware limits how many requests each person can send.
  */
 export function makeSignedInPages(
   { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },

@@ -48,7 +48,7 @@ type LinkOfPerson = OneTimeLink & { readonly personId: string }
 /** Thrown if a link is unknown, used or expired, or if the change that it allows is no longer possible. */
 export class LinkGone extends Error {}
 
-/** Prepares the form of a link. It asks for the code if another browser requested the link. */
+/** Prepares the form that uses a link. It asks for the code if another browser requested the link. */
 export function openLink<Link extends OneTimeLink>(
   ctx: Context,
   link: Link,
@@ -66,11 +66,11 @@ export interface LinkHandlers {
   /** The page on which to request a new link. */
   readonly againHref: string
   readonly show: (ctx: Context, opened: OpenedLink, problem?: HtmlValue) => Promise<void>
-  /** Uses the link and responds. Called after the check of the code, except for `recovery`. @throws LinkGone */
+  /** Uses the link and responds. Called after the code has been checked or, for `recovery`, before. @throws LinkGone */
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<void>
 }
 
-/** Registers the page and form of a person's link. Only the form uses the link, because mail scanners open links. */
+/** Registers the page and form for a person's link. Only the form uses the link, because mail scanners open links. */
 export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'second_factor' | 'deletion',
@@ -132,7 +132,7 @@ export async function useLinkOfPerson(
   if (!isDone) throw new LinkGone()
 }
 
-/** Marks the address of a link as verified. @throws LinkGone if the account is disabled or has another address */
+/** Marks a link's e-mail address as verified. @throws LinkGone if the account is disabled or has another address */
 export async function verifyAddress(
   trx: Transaction<Schema>,
   { personId, email }: LinkOfPerson,

@@ -138,7 +138,7 @@ export function deletionRoutes(ports: SignedOutPorts, accountDeletionSeconds: nu
       })
       if (!owned) throw new LinkGone()
       if (owned.length > 0) return await show(ctx, opened)
-      // This page requires a sign-in, which cancels the deletion. So its notice `kept` is always true.
+      // The page at `keepHref` requires a sign-in, which cancels the deletion. So its notice `kept` is always true.
       const keepHref = `${pages.data}?done=kept`
       sendPage(ctx, notePage('deletion-scheduled', keepHref, { time: timeOf(dueAt) }))
     },
