@@ -14,7 +14,7 @@ interface PasskeyView {
   readonly usedAt: number | null
   /** Null if the passkey is not backed up, so it is stored only on its device. */
   readonly backedUpAt: number | null
-  /** When the use of a copy was detected; null if never. */
+  /** When the use of a copy of this passkey was detected; null if never. */
   readonly clonedAt: number | null
 }
 

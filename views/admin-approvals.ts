@@ -18,7 +18,7 @@ export interface ApprovalsPage {
 interface PendingChangeView {
   readonly id: string
   readonly clientName: string
-  /** The name of the mutation, such as `publishCourse`, or `uploadFile`. */
+  /** The name of the mutation, such as `publishCourse`; `uploadFile` for an upload. */
   readonly operation: string
   readonly given: readonly {
     readonly name: string
@@ -31,7 +31,7 @@ interface PendingChangeView {
   readonly expiresAt: number
 }
 
-/** Lists the pending and approved changes of a person's assistants, with the form for the policy. */
+/** Lists the pending and approved changes requested by a person's assistants, with the form for the approval policy. */
 export function approvalsPage(page: ApprovalsPage): AreaPage {
   return {
     title: text('adminNav.approvals'),

@@ -22,7 +22,7 @@ export interface ErrorPage {
   readonly retryHref?: string | undefined
   /** The page that signs the person out without returning to the application. */
   readonly signOutHref?: string | undefined
-  /** The application that sent the person, and its registered website. */
+  /** The application that sent the person here, and its registered website. */
   readonly app?: { readonly name: string; readonly href: string } | undefined
 }
 

@@ -9,7 +9,7 @@ export const iconShape = 'M3 21V4h3v2h2V4h3v4h2V4h3v2h2V4h3v17h-6v-4a3 3 0 0 0-6
 /** The icon of the service in a fixed color, for use outside a page. */
 export const iconSvg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#12796b" d="${iconShape}"/></svg>`
 
-/** The icons of icons.svg, without the logos of assistants. */
+/** The icons in icons.svg, without the logos of assistants. */
 // biome-ignore format: one name per line would take 22 lines
 export const iconNames = [
   'bell', 'bot', 'chart-line', 'check', 'circle-check', 'circle-user', 'download',
@@ -28,7 +28,7 @@ const shapes: ReadonlyMap<string, Html> = new Map(
   ]),
 )
 
-/** An icon of the sprite as inline SVG, so it needs no request and takes the color of the text. */
+/** An icon from the sprite as inline SVG, so it needs no request and takes the color of the text. */
 export function icon(name: IconName): Html | undefined {
   return shapes.get(name)
 }

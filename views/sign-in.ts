@@ -29,7 +29,7 @@ export interface SignInPage extends PromptView {
   readonly isOnly?: boolean
   /** Whether people with certain e-mail addresses sign in with an identity provider, without a password. */
   readonly routes?: boolean
-  /** The form for passkeys; undefined if this host cannot have passkeys. */
+  /** The form for passkeys; undefined if `isOnly` is set, or if browsers do not support passkeys for this host. */
   readonly passkey?: Pick<PasskeyForm, 'action' | 'options'> | undefined
   /** An additional effect of the next sign-in, as a sentence. */
   readonly note?: HtmlValue

@@ -10,7 +10,7 @@ import english from './languages/en.json' with { type: 'json' }
 
 export type TextId = keyof typeof english
 
-/** A value of a message: a number, markup, text, or a function that renders the content of a tag of the message. */
+/** A value for a message: a number, markup, text, or a function that renders the content of a tag in the message. */
 type TextValue = HtmlValue | ((content: HtmlValue) => Html)
 
 /** The languages that have a catalogue, the default first. */
@@ -45,8 +45,8 @@ export function timeZones(): readonly string[] {
 export type TextValues = Readonly<Record<string, TextValue>>
 
 /**
- * Returns a text of the catalogue. Its ICU message can use `values` in arguments and plurals, and tags that `values` or
- * `marks` render.
+ * Returns a text from the catalogue. Its ICU message can use `values` in arguments and plurals, and tags that `values`
+ * or `marks` render.
  */
 export function text(id: TextId, values: TextValues = {}): Html {
   const all = { ...marks, ...values } as never
@@ -165,7 +165,7 @@ export function listText(values: readonly HtmlValue[]): Html {
 }
 
 const require = createRequire(import.meta.url)
-/** The messages of English and of each other language that has been used, by language and id. */
+/** The messages in English and in each other language used so far, by language and id. */
 export const catalogues = new Map<string, Readonly<Record<string, string>>>([['en', english]])
 const messages = new Map<string, IntlMessageFormat>()
 const dateFormats = new Map<string, Intl.DateTimeFormat>()

@@ -15,7 +15,7 @@ export interface UploadPage {
   readonly bytesMax: number
   /** Why the file was rejected; `file` if, for example, it is empty or has an unusable name. */
   readonly problem?: 'large' | 'type' | 'file' | 'other'
-  /** The stored file, for the next call of the assistant. */
+  /** The stored file, for use in the assistant's next call. */
   readonly file?: { readonly id: string; readonly name: string }
 }
 

@@ -98,7 +98,7 @@ export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'audit.dropped',
 ])
 
-/** Actions whose events have a site only if the person belongs to it, so operators see only events of their members. */
+/** Actions whose events name a site only if the person is a member, so operators see only their own members' events. */
 export const memberEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.success',
   'sign_in.failure',

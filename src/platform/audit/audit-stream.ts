@@ -19,7 +19,7 @@ const LEASE = 'audit_stream'
 /**
  * Creates the audit stream, which writes every row of the trail as one line of JSON. It reads the rows from the
  * database, so the stream matches the trail. Only the process that holds the lease writes. Delivery is at least once: a
- * row is marked only after its line is written. After a crash in between, the line is written again, with the same id.
+ * row is marked as sent only after its line is written. A crash in between repeats the line, with the same id.
  */
 export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () => number) {
   const holder = randomUUID()

@@ -138,7 +138,7 @@ interface Tally {
   times: number
 }
 
-/** Combines the events of a minute that differ only in address or request. They normally need only one or two rows. */
+/** Combines events within a minute that differ only in address or request. Each group normally gets one or two rows. */
 function countEvents() {
   let tallies = new Map<string, Tally>()
   let kinds = { minute: 0, ofAction: new Map<string, number>() }

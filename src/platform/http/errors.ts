@@ -116,7 +116,7 @@ export const signedOut = (): Refusal =>
 export const notAnOperator = (): Refusal =>
   custom(403, 'forbidden', 'only owners and admins of the school can open this page')
 
-/** An upload needs an approval (design 37). The description names the page for it. */
+/** An upload needs an approval (design 37). The description names the approval page. */
 export const notApproved = (description: string): Refusal => custom(403, 'forbidden', description)
 
 /** Only owners may open some admin pages, or change an application that acts for an owner (design 40). */

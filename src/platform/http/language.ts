@@ -5,7 +5,7 @@ import { availableLanguage, siteLanguages, timeZones } from '../../../views/text
 
 type Tag = string | null | undefined
 
-/** Language tags (BCP 47) and the time zone for the page that a request renders. */
+/** Language tags (BCP 47) and the time zone for the page rendered for a request. */
 interface Preferences {
   /** The languages that the request names, in order. They take precedence. */
   readonly request?: readonly Tag[]
@@ -24,7 +24,7 @@ export function readUiLocales(value: unknown): readonly string[] {
   return typeof value === 'string' ? value.split(' ', UI_LOCALES_MAX) : []
 }
 
-/** Adds preferences for the page that this request renders. Callers add those of the request, person or site. */
+/** Adds preferences for the page rendered for this request. Callers add those of the request, person or site. */
 export function prefer(ctx: Context, preferences: Preferences): void {
   ctx.state['preferences'] = { ...ctx.state['preferences'], ...preferences }
 }

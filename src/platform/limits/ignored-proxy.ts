@@ -6,7 +6,7 @@ import { PROXY_IGNORED } from '../http/request-target.ts'
 import type { Database } from '../store/database.ts'
 import { writeSetting } from '../store/settings.ts'
 
-/** The minimum time between two warnings of a process. Below a day, because `doctor` reports only the last day. */
+/** The minimum time between two warnings from a process. Under a day, because `doctor` reports only the last day. */
 const NOTED_EVERY_MS = 12 * 3_600_000
 
 interface WarningPorts {

@@ -24,7 +24,7 @@ const CELLS = 65_536
 /**
  * The counts of one limit in this process. A window begins with the first count of its key. No count is evicted, so a
  * caller cannot reset a count by creating many other counts. To bound memory, keys are kept in two generations. The
- * older generation is dropped after a full window, when all its windows have ended. Beyond the maximum, the keys of a
+ * older generation is dropped after a full window, when all its windows have ended. Keys beyond KEYS_MAX in a
  * generation share cells (a count-min sketch with one row). Their counts may be too high, but never too low.
  */
 export class WindowCounts {

@@ -63,7 +63,7 @@ const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 256
 /** The maximum number of messages of a queue that are sent at once. */
 const QUEUE_AT_ONCE = 8
-/** How long to wait after a message is sent, so that one query serves all messages sent in that time. */
+/** How long to wait after a message is sent, so that one query deletes all messages sent in that time. */
 const BATCH_MS = 10
 /** The maximum time between two checks for due messages while other messages are being sent. */
 const LOOK_MS = 1_000
@@ -98,7 +98,7 @@ export async function storeMessage(
     .execute()
 }
 
-/** Returns, for each kind of message, the number stored, the time of the oldest, and an error of a postponed one. */
+/** Returns the number of stored messages of each kind, the time of the oldest, and an error from a postponed one. */
 export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
   const rows = await kysely
     .selectFrom('outbox')
@@ -168,7 +168,7 @@ async function claim({ database, now }: OutboxPorts, sending: readonly Row[]) {
   }
   for (const { queue } of sending) take(queue)
   const full = [...counts].flatMap(([queue, count]) => (count >= QUEUE_AT_ONCE ? queue : []))
-  // Read first, because an update that matches no row would still take the write lock of SQLite.
+  // Read first, because an update that matches no row would still take SQLite's write lock.
   const due = await kysely
     .selectFrom('outbox as o')
     .select(['o.id', 'o.queue'])

@@ -31,7 +31,7 @@ export interface GuardedFetchOptions {
 /** The time limit of a request without a signal, including name resolution. */
 const ANSWER_WITHIN_MS = 2500
 
-/** How long a webhook connection stays idle. Shorter than the idle timeout of most servers (5 s or more). */
+/** How long an idle webhook connection stays open. Shorter than the idle timeout of most servers (5 s or more). */
 const KEPT_MS = 4000
 
 /**
@@ -187,7 +187,7 @@ function resolved(answer: PromiseSettledResult<string[]>, family: 4 | 6): Lookup
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Whether an address is public, according to the special-purpose registries of IANA (RFC 6890). IPv6 addresses that
+ * Whether an address is public, according to IANA's special-purpose address registries (RFC 6890). IPv6 addresses that
  * embed an IPv4 address (NAT64, 6to4, Teredo) count as private, because no server needs such an address.
  */
 export function isPublicAddress(address: string): boolean {

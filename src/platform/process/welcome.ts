@@ -6,7 +6,7 @@ export interface Welcome {
   readonly demoPeople: readonly DemoPerson[]
 }
 
-/** A person of the demo campus, whose password is public. */
+/** A person on the demo campus, whose password is public. */
 export interface DemoPerson {
   readonly login: string
   readonly password: string

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Creates a function that combines calls within a short time into one call of `work`, and so into one statement and
- * one commit. Each caller gets the result or the error of that call.
+ * Creates a function that combines calls made within a short time into one call to `work`, and so into one statement
+ * and one commit. Each caller gets the result or the error of that call.
  */
 export function inBatches<Value, Result>(
   work: (values: readonly Value[]) => Promise<Result>,

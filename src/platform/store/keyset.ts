@@ -33,7 +33,7 @@ export interface ListOrder<Row> {
   readonly placeOf: (row: Row) => PlaceInList
 }
 
-/** Creates the sort order by a column or expression whose value is also a field of the rows. Ids break ties. */
+/** Creates an order that sorts by a column or expression whose value is also a field of the rows. Ids break ties. */
 export function orderBy<Field extends string>(
   field: Field,
   direction: 'asc' | 'desc',

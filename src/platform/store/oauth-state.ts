@@ -41,7 +41,7 @@ export interface StateStore {
   adapterFor(model: string): StateAdapter
 }
 
-/** The model of codes. Code records are always in the database, so one query reads a code with its grant. */
+/** The engine's model for codes. Code records are always in the database, so one query reads a code with its grant. */
 export const CODE_MODEL = 'AuthorizationCode'
 
 const onceModels: ReadonlySet<string> = new Set([CODE_MODEL, 'PushedAuthorizationRequest'])
@@ -199,7 +199,7 @@ function makeQueries(kysely: Kysely<Schema>) {
 }
 
 /**
- * The prefix of the keys of records. A record's value is its payload as JSON. In a consumed record, a line with the
+ * The prefix of all record keys. A record's value is its payload as JSON. In a consumed record, a line with the
  * time of consumption precedes it. Each command uses exactly one key, to support Redis Cluster. These keys expire.
  */
 const PREFIX = 'gatehouse:'

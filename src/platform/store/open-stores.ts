@@ -94,7 +94,7 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   }
 }
 
-/** Reads the time before which OAuth state may be lost: the last time when all sessions and grants were ended. */
+/** Reads the time of the last reset of all sessions and grants. Earlier OAuth state may be missing. */
 async function openDatabaseMemory({ kysely }: Database) {
   const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }

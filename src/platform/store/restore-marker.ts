@@ -25,7 +25,7 @@ interface MarkedStores {
  * Looks for signs that the database was restored: a later marker in Redis or DATA_DIR, a different PostgreSQL timeline,
  * or a different database. May find nothing if all stores were restored to the same time.
  *
- * @returns the `id`, and if there are signs, a `sentence` about them and `isOlder`: whether another store is newer
+ * @returns the database's `id`; if signs exist, a `sentence` about them and `isOlder`: whether another store is newer
  */
 export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   // The database is marked first and read last, so its marker is earlier only if the database lost writes.
@@ -35,7 +35,7 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   const settings = database.kysely.selectFrom('setting').where('name', '=', MARKER)
   const marker = await settings.select(['value', 'updated_at as atMs']).executeTakeFirst()
   const grants = database.kysely.selectFrom('oauth_grant').where('ended_at', 'is', null)
-  // A database without a marker either is new and has no grants, or was copied before the first marker.
+  // A database without a marker either is new and has no grants, or was copied before it was first marked.
   if (!marker && !(await grants.select('id').executeTakeFirst())) return { id }
   const { atMs, value } = marker ?? { atMs: 0, value: '' }
   const date = marker ? new Date(atMs).toISOString() : 'an unknown time'

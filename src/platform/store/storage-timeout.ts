@@ -2,7 +2,7 @@ import type { Writable } from 'node:stream'
 
 const STEPS_PER_LIMIT = 10
 
-/** The factor by which the limit grows while the store responds to other calls. It is then busy, not unavailable. */
+/** The factor by which the limit grows while a store responds to other calls. Such a store is busy, not unavailable. */
 export const BUSY_LIMITS_MAX = 8
 
 interface Wait {
