@@ -17,7 +17,7 @@ interface Subscription {
   readonly enabledAt: number | null
 }
 
-/** Shows which notifications of each site a person receives, as checkboxes. */
+/** Shows which notifications from each site a person receives, as checkboxes. */
 export function notificationsPage(page: NotificationsPage): AreaPage {
   const sites = page.sites.filter(({ subscriptions }) => subscriptions.length > 0)
   const fields = sites.map(

@@ -20,7 +20,7 @@ export interface ApplicationFormPage {
   readonly typed: { readonly scopes: readonly string[]; readonly isEndless?: boolean } & Readonly<
     Record<'name' | 'redirectUris' | 'postLogoutRedirectUris' | 'authMethod', string>
   >
-  /** Schemes of known assistants, which redirect URIs may use. */
+  /** The URI schemes of known assistants. Redirect URIs may use them. */
   readonly appSchemes: readonly string[]
   readonly choices: readonly { readonly name: string; readonly words: HtmlValue }[]
   readonly problems: {

@@ -34,7 +34,7 @@ interface ListedApplication {
   readonly disabled: boolean
   readonly people: number
   readonly lastUsedAt: number | undefined
-  /** The refusals of the last seven days, as a number or "50+". */
+  /** The number of refusals in the last seven days, or "50+". */
   readonly refusals: string
   readonly href: string
 }

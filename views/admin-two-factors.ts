@@ -8,7 +8,7 @@ export const maxAges = [0, 3600, 86_400, 2_592_000] as const
 
 export interface TwoFactorsPage {
   readonly demand: { areas: readonly string[]; maxAgeSeconds?: number | undefined } | undefined
-  /** Whether the requirement covers all operations of operators. */
+  /** Whether the requirement covers all operator operations. */
   readonly isAll: boolean
   /** All areas of operator scopes. */
   readonly areas: readonly string[]

@@ -7,7 +7,7 @@ export interface QueryPage {
   /** The person's e-mail address. GraphiQL stores its state under this address. */
   readonly owner: string
   readonly api: 'member' | 'admin'
-  /** The page for each site of the person, including the current site. */
+  /** A tab for each of the person's sites, including the current one. */
   readonly sites?: readonly Tab[] | undefined
   readonly hidden?: Readonly<Record<string, string>> | undefined
   /** The full URL of the API. */

@@ -66,7 +66,7 @@ export const changeActions = Object.entries(changes).flatMap(([subject, verbs]) 
   verbs.map((verb) => `${subject}.${verb}` as ChangeAction),
 )
 
-/** Actions that are buffered, and recorded by a later flush. Requests do not wait for them. */
+/** Actions whose events are buffered, and recorded by a later flush. Requests do not wait for them. */
 export const eventActions = [
   'sign_in.success',
   'sign_in.failure',

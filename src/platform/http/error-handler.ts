@@ -51,7 +51,7 @@ function refuseUnmatched(ctx: Context): never {
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
 const METADATA_ELSEWHERE = `the metadata is at ${paths.openidConfiguration}, so remove the path or trailing slash from the issuer`
 
-/** Sends an error: as a page if people open the path and the client prefers HTML, otherwise as JSON. */
+/** Sends an error: as a page if browsers open the path and the client prefers HTML, otherwise as JSON. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
   // JSON comes first, so clients that accept any type get JSON.

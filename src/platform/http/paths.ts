@@ -229,7 +229,7 @@ export const pages = {
   resourceServerRefusals: `${resourceServer}/refusals`,
 } as const
 
-/** The pages of one-time links, by kind of link. Opening a page does not use the link. */
+/** The pages of one-time links, by kind of link. Opening a page does not use up the link. */
 export const linkPages = {
   recovery: '/recover/:token',
   second_factor: '/recover/second-factor/:token',

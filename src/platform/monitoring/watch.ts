@@ -153,7 +153,7 @@ function countTokenRequest(metrics: Metrics, { grantType, outcome, status }: Log
   metrics.add(metric, { outcome: outcome ?? (status < 400 ? succeeded : failureOf(status)) })
 }
 
-/** Counts a forwarded request. An error response of the platform API has a status, but no error code of ours. */
+/** Counts a forwarded request. An error response from the platform API has a status, but none of our error codes. */
 function countForwarded(metrics: Metrics, { error, status }: LoggedRequest): void {
   const isFailure = error?.startsWith('upstream_') === true
   // Skip a request that this service rejected itself.

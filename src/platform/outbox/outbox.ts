@@ -1,6 +1,6 @@
 /**
- * Stores messages to other servers in the transaction that causes them, and sends each message at least once, unless it
- * is undeliverable or too old. Sends messages of the same queue and subject in order, and lets a slow receiver delay
+ * Stores each message to another server in the transaction that causes it, and sends it at least once, unless it is
+ * undeliverable or too old. Sends messages of the same queue and subject in order, and lets a slow receiver delay
  * only its own queue.
  */
 

@@ -2,7 +2,7 @@ import { type Logger, pino } from 'pino'
 
 /** The maximum size of a write. Each write wakes another thread, so fewer writes cost less. */
 const LOG_WRITE_BYTES = 16_384
-/** The maximum size with several workers. Writes of this size to a pipe are atomic, so shorter lines do not mix. */
+/** The maximum size with several workers. Writes of this size to a pipe are atomic, so shorter lines stay intact. */
 const SHARED_LOG_WRITE_BYTES = 4096
 /** Buffer space reserved for one more line. The buffer is written when less space is left. */
 const LOG_LINE_BYTES = 512

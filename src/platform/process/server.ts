@@ -104,7 +104,7 @@ export async function listenAt(
 
 /**
  * Accepts the queued connections, for up to ACCEPTING_MS. Closing the listener would reset them. Later connections are
- * refused, which clients can safely retry. Node accepts one connection per turn of the event loop, so the queue is
+ * refused, so clients can safely retry. Node accepts one connection per turn of the event loop, so the queue is
  * empty after a short turn without a connection.
  */
 async function acceptWaiting(server: ReturnType<typeof createServer>): Promise<void> {

@@ -11,7 +11,7 @@ export type WorkerNews =
 export type WorkerOrder = 'sweep' | 'hand over'
 
 export interface WorkerShare {
-  /** The number of processes that share the host's maximum of parallel password checks and database connections. */
+  /** The number of processes that share the host's limits on parallel password checks and database connections. */
   readonly processes: number
   /** Whether this process runs the tasks that only one process per host runs. */
   readonly sweeps: () => boolean

@@ -10,7 +10,7 @@ import type { RedisClient } from './redis.ts'
 import type { Schema } from './schema.ts'
 import type { RecordOperation } from './store-use.ts'
 
-/** The first use of a record. */
+/** The result of `consumeOnce`. */
 export interface Consumption {
   readonly consumedAtMs: number
   /** Whether this call was the first; true for exactly one caller across all processes. */

@@ -1,4 +1,4 @@
-// The types of the tables about clients, keys, grants, OAuth state, the outbox and webhooks. See schema.ts.
+// The types of the tables for clients, keys, grants, OAuth state, the outbox and webhooks. See schema.ts.
 
 import type { Generated } from 'kysely'
 

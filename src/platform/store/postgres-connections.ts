@@ -6,7 +6,7 @@ import {
   StorageTimeoutError,
 } from './storage-timeout.ts'
 
-/** The SQLSTATE of the error if a table has changed since a statement was prepared (feature_not_supported). */
+/** The SQLSTATE for a statement whose table has changed since it was prepared (feature_not_supported). */
 const TABLE_CHANGED = '0A000'
 const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()

@@ -1,4 +1,4 @@
-/** The label of the secrets of authenticator apps. A label binds an encrypted secret to its use or row. */
+/** The label for authenticator app secrets. A label binds an encrypted secret to its use or row. */
 export const appLabel = () => 'the secret of an authenticator app'
 export const endpointLabel = (id: string) => `secret of the webhook endpoint ${id}`
 export const providerLabel = (id: string) => `client secret of the identity provider ${id}`
