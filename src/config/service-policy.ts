@@ -201,7 +201,7 @@ export const servicePolicy = z.strictObject({
     sessionSeconds: seconds(400 * DAY_SECONDS),
     sessionIdleSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
-    // How long a person can cancel the deletion of the account by signing in.
+    // The period during which a person can cancel the deletion of their account by signing in.
     accountDeletionSeconds: seconds(90 * DAY_SECONDS).default(7 * DAY_SECONDS),
     // The lifetime of sessions on /admin and /account. During a browser session, they are renewed without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),

@@ -12,7 +12,7 @@ export async function makeOps(config: Config, platform: Platform, { passwords }:
   const { database, logger, now } = platform
   const { lifetimes, storage, audit } = config.service
   const demoPeople = await settleDemo(config, platform, passwords.hash)
-  // The maximum lifetime of a token family and its tokens, except for grants without an absolute end.
+  // The maximum lifetime of a token family and its tokens, unless an operator application waives it (design 40).
   const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
   const retention = { tokensLiveSeconds, auditDays: audit.keepDays }
   const everySeconds = storage.sweepSeconds

@@ -90,7 +90,7 @@ ${creations.has(payload) ? isNew : ''}
 `
 }
 
-/** Matches `Create…` inputs whose fields an `Update…` input repeats, with all fields optional. */
+/** Matches each `Create…` input from which an `Update…` input is generated, with all fields optional. */
 const updatable =
   /^(extend )?input Create(Course|DigitalProduct|Event|Post|WebhookEndpoint)Input \{\n([^}]*)\}/gm
 

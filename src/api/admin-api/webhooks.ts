@@ -83,7 +83,7 @@ function mustRead(caller: AdminCaller, types: readonly string[]): void {
   throw new ChangeRefused('FORBIDDEN', `${type} needs the scope ${scope}; request a token with it`)
 }
 
-/** Creates the resolver of a mutation that acts on a webhook endpoint. The resolver then returns the endpoint. */
+/** Creates the resolver of a mutation that acts on a webhook endpoint and returns the endpoint. */
 function changed<More = unknown>(
   change: (webhooks: WebhookEndpoints, by: SiteActor, args: ById & More) => Promise<unknown>,
 ) {

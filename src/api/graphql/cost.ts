@@ -83,8 +83,8 @@ const introspectionWeights = { __schema: 700, __type: 100 } as const
  * Fields in the `nodes` and `edges` of a connection count `first` times. Fields in an unpaginated list count
  * `@listSize` times, by default ten times.
  *
- * `@cost` sets the cost of an expensive field or argument, such as a search of every row. A field that `@skip` or
- * `@include` excludes counts too.
+ * `@cost` sets the cost of an expensive field or argument, such as a search of every row. A field excluded by
+ * `@skip` or `@include` also counts.
  */
 export function makeCostOf(schema: GraphQLSchema) {
   const fields = listFields(schema)

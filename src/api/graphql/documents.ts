@@ -41,7 +41,7 @@ type PreparedSource =
   /** The document exceeds a limit, so it was not validated. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
-/** Creates the function that parses documents, checks limits and validates. It caches valid documents (LRU). */
+/** Creates the function that parses and validates documents of limited size. It caches valid documents (LRU). */
 export function makePrepareDocument(schema: GraphQLSchema, limits: ApiLimits) {
   const kept = new LRUCache<string, PreparedDocument>({
     max: limits.cachedDocumentsMax,
@@ -90,7 +90,7 @@ function bracketsNestDeeper(source: string, max: number): boolean {
   return false
 }
 
-/** Finds an exceeded limit. Runs before validation, which takes quadratic time in the number of fields. */
+/** Finds an exceeded limit. Runs before validation, which takes time quadratic in the number of fields. */
 function findExceededLimit(document: DocumentNode, limits: ApiLimits): GraphQLError | undefined {
   const counts = { fields: 0, aliases: 0, directives: 0 }
   visit(document, {

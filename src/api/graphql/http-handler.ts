@@ -36,7 +36,7 @@ export async function handleRequest<Caller>(
   const { api, costLimit } = handling
   const body = await readQueryBody(ctx, api.limits.bodyBytesMax)
   const accepted = ctx.accepts(JSON_TYPE, GRAPHQL_TYPE)
-  // `accepts` does not match a type with other parameters, such as `application/json; charset=utf8`.
+  // `accepts` does not match a type whose parameters differ from ours, such as `application/json; charset=utf8`.
   const type = accepted || (/application\/json/i.test(ctx.get('Accept')) && JSON_TYPE)
   if (type === false) return sendRefusal(ctx, 406)
   const params = await readParameters(ctx, body)

@@ -35,7 +35,7 @@ export function invalidParams(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
-/** The maximum number of characters of a result: about 25,000 tokens, the lowest limit of the known hosts. */
+/** The maximum number of characters of a result: about 25,000 tokens, the lowest limit among known hosts. */
 export const ANSWER_LENGTH_MAX = 80_000
 
 /** Runs a tool. A `ToolProblem` becomes a result with `isError` (MCP, tools) or a request to open its approval page. */

@@ -118,8 +118,8 @@ function scopesAt({ areas }: ToolAddress, { discovery }: EndpointPorts): ScopesF
 
 /**
  * Checks the token, its audience and the request limit. Returns the caller, undefined if the request has no token, or
- * `refused` if it was rejected. The limit counts per person, site and client, so a refreshed token does not reset the
- * count. MCP requires a rate limit on tool calls (section Tools).
+ * `refused` if it was rejected. Requests are counted per person, site and client, so a refreshed token does not reset
+ * the count. MCP requires a rate limit on tool calls (section Tools).
  */
 async function admitCaller(ctx: Context, address: ToolAddress, { ports }: Endpoint) {
   ctx.vary('Authorization')

@@ -23,7 +23,7 @@ export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocume
   },
 })
 
-/** Returns the name of the tool that lists the ids and slugs of an area. Some areas have no such tool. */
+/** Returns the name of the tool that lists the ids and slugs of an area's objects. Some areas have no such tool. */
 function listToolOf(area: string): string {
   return area === 'curriculum' ? 'get_site_curriculum' : `list_site_${area}`
 }
@@ -44,7 +44,7 @@ export function lookupTool(area: string, { field, ...described }: FindDefinition
 }
 
 interface ReadDefinition {
-  /** The name of an object, for tool names and texts. */
+  /** The noun for an object, such as `order`, for tool names and texts. */
   readonly noun: string
   /** The arguments that select one object, as text for the description; by default, `id`. */
   readonly by?: string

@@ -110,7 +110,7 @@ const signedIn: Readonly<Record<ToolAudience, string>> = {
     'New items are drafts until you publish them. Ask before you publish, send, remove or end anything.',
 }
 
-/** Names the changes that the token does not allow yet. Explains how to get this access. */
+/** Describes which areas the client cannot change yet, and how to get write access. */
 function changeWords({ caller, parts }: ToolCall): string {
   const areas = areasToGain(caller)
   if (areas.length === 0) {

@@ -37,7 +37,7 @@ export type ToolAccess =
       /** The query or mutation field that the tool selects. Sites may require two factors for it. */
       readonly operation?: string | undefined
     }
-  /** A token with all `also` scopes or, by default, a scope of the audience. Challenges add the metadata's scopes. */
+  /** A token with all scopes in `also` (default: any scope of the audience). Challenges add the metadata's scopes. */
   | {
       readonly kind: 'audience'
       readonly audience: ToolAudience

@@ -23,7 +23,7 @@ export interface CleanUpPorts {
 }
 
 export interface Retention {
-  /** The maximum lifetime of a token family and its tokens, except for grants without an absolute end. */
+  /** The maximum lifetime of a token family and its tokens, unless an operator application waives it (design 40). */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }

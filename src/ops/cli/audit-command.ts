@@ -15,7 +15,7 @@ import { withDatabase } from './configured-stores.ts'
 const EVENTS_PER_READ = 500
 const DAY_MS = 86_400_000
 
-/** `audit`: prints matching events, oldest first. Without `--since`, prints only those of the last 24 hours. */
+/** `audit`: prints matching events, oldest first. Without `--since`, prints only those from the last 24 hours. */
 export async function printAudit(config: Config, given: Given): Promise<undefined> {
   // A program that reads the output, such as `head`, may close the pipe early.
   process.stdout.on('error', () => process.exit())

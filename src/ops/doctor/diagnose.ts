@@ -10,7 +10,7 @@ import { checkDatabase, checkRedis } from './store-checks.ts'
 
 const EXIT_CODE_WEAK = 3
 
-/** The checks in the order of the report, except the checks from outside, which come last. */
+/** The checks in the order of the report, except those in `checkOutside`, which come last. */
 const checks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Finding>)[] = [
   ({ baseUrl }) => [ok(`The configuration is valid; the issuer is ${baseUrl}.`)],
   checkDatabase,
@@ -49,7 +49,7 @@ export async function diagnose(
   return report
 }
 
-/** Reports settings that allow metadata documents from any host, or loopback host names. */
+/** Reports settings that allow metadata documents from any host, or callbacks on hosts such as `localhost`. */
 function* checkPolicy({ service }: Config): Generator<Finding> {
   if (service.metadataDocuments.openRegistration) {
     yield found('policy.any-document', 'Metadata documents are accepted from any host')

@@ -129,7 +129,7 @@ export async function* checkOutbox(
   yield found('mail.waiting', sentence)
 }
 
-/** Reports if X-Forwarded-For is trusted from every caller, or was ignored in the last day. */
+/** Reports a problem if X-Forwarded-For is trusted from every client, or was ignored in the last day. */
 export async function* checkProxy(
   { trustProxy, host }: Config,
   { kysely }: Database,

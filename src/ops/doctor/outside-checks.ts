@@ -6,7 +6,7 @@ import { type Finding, type Findings, found, ok } from './checks.ts'
 
 const ANSWER_TIMEOUT_MS = 3_000
 
-/** The maximum response length. The responses that are checked here are shorter. */
+/** The maximum response length. All expected responses are far shorter. */
 const ANSWER_CHARACTERS_MAX = 1_000_000
 
 /** The Origin header of a page on another origin. */
@@ -45,7 +45,7 @@ export async function checkOutside(baseUrl: string, mustRespond: boolean): Promi
 
 /**
  * Creates a function that sends a request and reads the response, without following redirects. The function trusts
- * the certificate authorities of Node.js and of NODE_EXTRA_CA_CERTS.
+ * the certificate authorities built into Node.js and those in NODE_EXTRA_CA_CERTS.
  */
 function makeAsk(baseUrl: string) {
   return async (path: string, headers: Record<string, string> = foreignPage) => {

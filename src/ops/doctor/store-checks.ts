@@ -136,7 +136,7 @@ async function* checkSlugs({ kysely }: Database): Findings {
 /** Returns the path of an uploaded file, relative to DATA_DIR/files. */
 export const pathOfFile = (id: string): string => diskPath(storageKey(id))
 
-/** Checks that DATA_DIR/files has the folder id and every file listed in the database. No-op with S3. */
+/** Checks that DATA_DIR/files has the folder id stored in the database, and every file listed there. No-op with S3. */
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   if (!(await isSharedFolder({ kysely }, join(dataDir, 'files'))))

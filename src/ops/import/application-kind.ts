@@ -31,7 +31,7 @@ const schema = z
     applicationType: z.enum(['web', 'native']),
     /** The assistant that the application was created for, by its id in config/assistants.json. */
     assistant: optional(matching(60, /^[a-z][a-z0-9-]*$/)),
-    /** `operatorAt` is set if the application acts for an owner, and `endlessAt` if its grants have no absolute end. */
+    /** `operatorAt` is set for operator applications, `endlessAt` if their token families have no maximum lifetime. */
     operatorAt: optional(time),
     endlessAt: optional(time),
     // Fields of optional protocols (oauth/clients/optional-protocols.ts).

@@ -16,7 +16,7 @@ import { type RejectedIds, trackRejectedIds, writeLines } from './write-lines.ts
 
 const REJECTED_SHOWN_MAX = 200
 
-/** The statistics of a kind's tables are updated after an import of at least this many lines of that kind. */
+/** PostgreSQL's statistics on a kind's tables are updated after an import of at least this many lines of that kind. */
 const MANY_ROWS = 10_000
 
 export interface ImportSettings {
@@ -171,7 +171,7 @@ function notePeople(run: Run, { lines, rejected }: Batch): void {
 
 /**
  * Sets aside the lines of people who deleted their accounts, because an import must not create these people again. Also
- * removes them from the lecturers of courses.
+ * removes these people from the `lecturers` of courses.
  */
 async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[]) {
   const named = ({ record: { type, id, values } }: ReadLine) =>

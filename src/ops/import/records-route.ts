@@ -28,8 +28,8 @@ const MEDIA_TYPE = 'application/x-ndjson'
 
 /**
  * Creates the route to which the platform sends records to import (docs/how-to/import.md). The platform signs each
- * request with a configured key, because client credentials grants are unsupported (design 25). Sending records as they
- * are stored changes nothing, so a request can be repeated.
+ * request with a configured key, because client credentials grants are unsupported (design 25). Records that equal
+ * the stored ones change nothing, so a request can be repeated.
  */
 export function recordsRoute(
   { service: { platformKeys }, baseUrl, firebaseSignerKey }: Config,
@@ -73,7 +73,7 @@ export function recordsRoute(
 
 /**
  * Creates the function that authenticates a request and returns its body. It reads the body only after verifying the
- * signature, so unauthenticated callers cannot exhaust memory. It consumes the JWT after comparing the digests.
+ * signature, so unauthenticated callers cannot exhaust memory. It marks the JWT as used if the body's digest matches.
  */
 function makeReadSigned(keys: JSONWebKeySet, baseUrl: string, platform: Platform) {
   const { now } = platform

@@ -107,7 +107,7 @@ interface People {
   readonly changed: readonly string[]
 }
 
-/** Writes people, marks them as imported, and ends access that their new data revokes. */
+/** Writes people, marks them as imported, and ends sessions and grants as the new data requires. */
 async function changePeople(
   { records, rows, changed }: People,
   { trx, nowMs }: Writing,

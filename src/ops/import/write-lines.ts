@@ -51,7 +51,7 @@ async function isStored(kind: string, id: string, { trx }: Writing): Promise<boo
 
 /**
  * Writes lines, parents before children, except lines that refer to a rejected record. If the database rejects a line,
- * writes each half separately, down to single lines. An invalid line therefore affects only lines that depend on it.
+ * retries each half of the lines separately, down to single lines. So an invalid line affects only its dependents.
  *
  * @returns the rejected lines
  * @throws errors that are not caused by a line, for example if the disk is full

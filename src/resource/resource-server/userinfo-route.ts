@@ -131,7 +131,7 @@ function claimsReleased(token: AccessToken, conformance: SuiteClaims | undefined
   )
 }
 
-/** A refusal. Its texts are those of the engine's own endpoint, where that endpoint detects the same error. */
+/** A refusal. Errors that the engine's own endpoint also detects have the engine's texts. */
 interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
   readonly status: 400 | 401 | 403
   readonly dpop?: DpopChallenge | undefined

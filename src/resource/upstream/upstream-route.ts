@@ -36,7 +36,7 @@ export function scopeUseOf({ path, readScope, writeScope }: Upstream) {
 /**
  * Returns a function that creates the route `/admin/api/…` and its published keys. The first key signs. The route
  * checks the token and its scope as the Admin API does, and forwards the request to the mapped URL
- * (docs/how-to/serve-your-own-api.md). Errors of this service are JSON.
+ * (docs/how-to/serve-your-own-api.md). Errors from this service itself are JSON.
  */
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
