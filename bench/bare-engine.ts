@@ -1,7 +1,7 @@
 /**
  * Runs the engine alone, for comparison with the service. CLIENTS contains its clients as JSON. One person approves every
  * request, and no log is written. It uses the service's signing algorithm and paths, and rotates refresh tokens.
- * From the service, it imports only a table of paths, because a comparison of starts includes all imports.
+ * It imports only a table of paths from the service, because every import would lengthen the measured start.
  */
 
 import { generateKeyPairSync } from 'node:crypto'

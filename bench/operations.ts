@@ -123,7 +123,7 @@ function constantly(
   }
 }
 
-/** Creates an operation with a token of the connection, or of a random grant if the store was filled. */
+/** Creates an operation that sends the connection's token, or that of a random grant if the store was filled. */
 function withTokens(
   title: string,
   standard: boolean,
@@ -158,7 +158,7 @@ function byOperator(title: string, query: string): Operation {
   }
 }
 
-/** Throws on a refusal with status 200, which GraphQL, tools and introspection use. */
+/** Throws if the body reports a refusal. GraphQL, tools and introspection send refusals with status 200. */
 function expectGood(body: string): void {
   if (/"errors":|"isError":true|"active":false/.test(body)) throw new Error(`refused: ${body}`)
 }

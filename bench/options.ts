@@ -21,13 +21,13 @@ export interface Options {
   readonly rounds: number
   /** The time for one operation on one server in a round, at 32 connections. */
   readonly seconds: number
-  /** Replaces `seconds` in round 0. In less than four seconds, V8 does not compile all of an exchange. */
+  /** Replaces `seconds` in round 0. In less than four seconds, V8 does not compile all functions of a code exchange. */
   readonly warmUpSeconds: number
-  /** The number of measured starts of each kind. */
+  /** The number of times to measure each kind of start. */
   readonly starts: number
-  /** Replaces `seconds` for growth and for several processes. The service writes usage only every three seconds. */
+  /** Replaces `seconds` in the sections `growth` and `workers`. The service writes usage only every three seconds. */
   readonly growthSeconds: number
-  /** The numbers of grants for growth. The figures at each number are compared with those at the first. */
+  /** The numbers of grants at which growth is measured. The figures at each are compared with those at the first. */
   readonly growthSizes: readonly number[]
   /** The number of lines to import while the service runs. */
   readonly importLines: number

@@ -53,8 +53,8 @@ export interface Supply extends Protocol {
 }
 
 /**
- * Signs in with some browsers, which then get further codes without a page. Requests tokens of the bare engine without
- * `resource`, because that costs the engine less.
+ * Signs in with some browsers, which then get further codes without a page. Requests tokens from the bare engine
+ * without `resource`, because that costs the engine less.
  */
 export async function makeSupply(
   url: string,
@@ -79,7 +79,7 @@ export async function makeSupply(
   return { ...supply, ...(copies && { copies }) }
 }
 
-/** Returns a new code, in a browser where a person is signed in. */
+/** Obtains a new code with a browser in which a person is signed in. */
 export type Browser = () => Promise<string>
 
 /** Exchanges a code for each connection, and returns the supply of requests. */

@@ -31,7 +31,7 @@ const people = Number(values.people)
 const syllables = ['an', 'be', 'chi', 'dor', 'el', 'fa', 'gre', 'ho', 'is', 'jo', 'ka', 'li', 'mo']
 const endings = ['a', 'son', 'mann', 'es', 'ski', 'o', 'ine', 'y', 'berg', 'u', 'ert']
 
-/** Returns the name with a rank. Names with different ranks may begin alike, as real names do. */
+/** Returns the name with the given rank. Names with different ranks may begin alike, as real names do. */
 function nameOf(rank: number, spread: number): string {
   const at = (rank * spread) % (syllables.length ** 3 * endings.length)
   const third = Math.floor(at / (syllables.length ** 2 * endings.length))
@@ -42,7 +42,7 @@ function nameOf(rank: number, spread: number): string {
 const firstName = (rank: number) => nameOf(rank, 7919)
 const lastName = (rank: number) => nameOf(rank, 3571)
 
-/** Returns a rank below `count`. Of 2,000 names, the first has 22% of all people, the second 3%, the last 0.01%. */
+/** Returns a rank below `count`. With 2,000 names, 22% of people have the first, 3% the second, and 0.01% the last. */
 const rankOf = (share: number, count: number) => Math.floor(count * share ** 5)
 
 /** Returns a number from 0 to 1 that depends only on the person and the purpose. */

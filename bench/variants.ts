@@ -57,7 +57,7 @@ export async function measureWatched(
 
 /**
  * Measures operations with one process and with two, on one core. For comparison, also with two services that share
- * nothing, each at half of the connections. Their additional time over one process is the cost of a second process.
+ * nothing, each with half of the connections. Their additional time over one process is the cost of a second process.
  */
 export async function measureWorkers(
   stores: Stores,
@@ -74,7 +74,7 @@ export async function measureWorkers(
   return costs.set(TWO_SERVICES, await measureTogether(stores, longer, cores))
 }
 
-/** Measures two services at the same time, each at half of the connections. */
+/** Measures two services at the same time, each with half of the connections. */
 async function measureTogether(stores: Stores, options: Options, cores: Cores | undefined) {
   await using opened = new AsyncDisposableStack()
   const both: Variants = [

@@ -80,7 +80,7 @@ describe('languages', () => {
   /** Matches data on the sample pages, and the values that select a variant of a message. */
   const samples =
     /Signing in|Your account|client_id|\bURL\b|Northlight Academy|Course Notes|[a-e] of the school|BCDF-\w+|\b(?:yes|no|new|done|type|same|first|up|down)\b|[.\w]*\.(?:png|jpg|pdf)\b/g
-  /** Sets a catalogue for `ar` with a lozenge instead of words. Other words on a page are hard-coded. */
+  /** Sets a catalogue for `ar` with lozenges instead of words, so any word left on a page is hard-coded. */
   const setPseudoLanguage = () => {
     const pseudo = Object.entries(english).map(([id, message]) => {
       const shown = [...argumentsOf(message, 'en')].map((name) =>

@@ -124,7 +124,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     const clock = { ms: Date.now() }
     await using service = await start({ now: () => clock.ms })
     const { url, kysely } = service
-    // Create both before the clock moves, because the owner's pages do not follow the clock.
+    // Create both before the clock moves: sign-in to our own pages fails if the clock is far ahead of the engine's.
     const [usual, app] = [await create(service), await create(service, { endless: 'yes' })]
     const refreshFor200Days = async (each: Application) => {
       let { refresh_token } = await connect(service, each)

@@ -38,14 +38,14 @@ const withFapi = withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: t
 const key = await makeClientKey()
 const asPortalSecret = { client_id: portal.clientId, client_secret: portal.clientSecret }
 
-/** Returns the status of a revocation, which the engine authenticates, and of an introspection, which our code does. */
+/** Returns the statuses of a revocation (authenticated by the engine) and an introspection (by our code). */
 async function statusesAt(url: string, sign: () => Promise<string>, more: Fields = {}) {
   const revoked = await revoke(url, 'x', { ...byAssertion(await sign()), ...more })
   const introspected = await introspect(url, 'x', { ...byAssertion(await sign()), ...more })
   return [revoked.status, introspected.status]
 }
 
-/** Like `statusesAt`, with assertions that a key signs. */
+/** Like `statusesAt`, with assertions signed by `key`. */
 async function statusesWith(url: string, key: ClientKey, claims = {}, header = {}) {
   return await statusesAt(url, async () => await signAssertion(key, url, claims, header))
 }

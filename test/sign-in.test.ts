@@ -237,7 +237,7 @@ describe('sign-in: the capacity for passwords', () => {
   })
 
   it('never holds up the event loop', async function () {
-    // Retry, because a busy machine can also delay the event loop. Hashing in the loop always would.
+    // Retry, because a busy machine can also delay the event loop. Hashing in the loop would do so every time.
     this.retries(2)
     const signIn = { failuresPerAccountAndAddressMax: 1000 }
     await using service = await startWith({ signIn }, { realHashes: true })

@@ -318,7 +318,7 @@ forEachStorage('a database in which everything ended', (start) => {
 
     const events = await rowsOf(database.kysely, 'audit_event', { action: 'grants.end_everything' })
     expect(events).to.have.length(2)
-    // Session times are whole seconds. A session of the second in which everything ended still counts as earlier.
+    // Session times are whole seconds. A session from the same second as `endEverything` still counts as earlier.
     await delay(1000 - (Date.now() % 1000))
     const after = await obtain(url)
     expect((await userinfo(url, after.access_token)).status).to.equal(200)

@@ -34,7 +34,7 @@ export const hydra: Peer = {
       const { stdout } = await go(folder, 'mod', 'download', '-json', `${moduleName}@v${version}`)
       const source = join(folder, 'source')
       await run('cp', ['-r', '--no-preserve=mode', JSON.parse(stdout).Dir, source])
-      // The module is published without the folder that replaces its client.
+      // Hydra's go.mod replaces the client module with a folder that is missing from the published module.
       await go(source, 'mod', 'edit', '-dropreplace=github.com/ory/hydra-client-go/v2')
       await go(source, 'build', '-mod=mod', '-o', join(folder, 'hydra'), '.')
     }),
@@ -79,7 +79,7 @@ export const hydra: Peer = {
   },
 }
 
-/** Approves the request of a login or consent page, as the pages of an operator of Hydra would. */
+/** Approves a login or consent request through the admin port, as an operator's own pages would. */
 async function approveAt(admin: string, { pathname, searchParams }: URL): Promise<Step> {
   const kind = pathname.slice(1)
   const challenge = searchParams.get(`${kind}_challenge`)

@@ -31,7 +31,7 @@ export interface Place {
 
 export type StartedPeer = AsyncDisposable & Pick<Measured, 'pid' | 'supply' | 'urls'>
 
-/** The number of connections of a peer to its database, the same as for the service. */
+/** The number of database connections for a peer, the same as for the service. */
 export const DATABASE_CONNECTIONS = 10
 /** For a peer whose requests sometimes take two connections. With fewer, its requests could block each other. */
 export const MORE_DATABASE_CONNECTIONS = CONNECTIONS + 4

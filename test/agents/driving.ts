@@ -78,7 +78,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
       { tool: 'request_upload', values: {}, answers: '/upload/' },
     ],
   },
-  /** A client with a read-only grant needs more scopes. Runs only for clients known to refresh instead of asking. */
+  /** A client with a read-only grant needs more scopes. Runs only for clients known to refresh their token instead. */
   later: {
     ...{ name: 'later', path: paths.mcpAdmin, person: olivia },
     calls: [

@@ -9,8 +9,8 @@ import type { Requests, Seen } from './requests.ts'
 const PAUSE_MS = 25
 const RETRY_PAUSE_MS = 100
 /**
- * Time limits for a repetition. Later, a repeated code or refresh token may count as stolen, because its first use may
- * have been stored despite a 503 (docs/how-to/operate.md).
+ * Time limits for repeating a request. After them, a repeated code or refresh token may count as stolen, because its
+ * first use may have been stored despite a 503 (docs/how-to/operate.md).
  */
 const REPEAT_CODE_WITHIN_MS = 4_000
 const REPEAT_REFRESH_WITHIN_MS = 9_000

@@ -53,7 +53,7 @@ export async function runScenario(
   load.isGoing = false
   await Promise.all(clients)
   loop.disable()
-  /** The longest time in which the event loop of the clients could not read a response. */
+  /** The longest delay of this process's event loop, during which the clients could not read a response. */
   const ownDelayMs = loop.max / 1e6
   await checkLedger(ledger, new Requests(deployment.addresses), faultAtMs)
   const { codesBegunAnew } = load

@@ -37,7 +37,7 @@ const WARM_UP_SHARE = 0.25
 const GROWTH_MAX_BYTES = { heap: 32 * 1024 * 1024, 'resident memory': 256 * 1024 * 1024 }
 const FINDINGS_MAX = 20
 const SLOW_ATTEMPTS = 2
-/** The number of requests between two sign-ins, because a request may end the tokens or sessions. */
+/** Sign in again after this many requests, because a request may revoke the tokens or end the sessions. */
 const REOPEN_EVERY = 2000
 const REOPEN_TIMEOUT_MS = 10_000
 

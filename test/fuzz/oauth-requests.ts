@@ -113,7 +113,7 @@ function token(chance: Chance): FuzzRequest {
 
 function aboutToken(chance: Chance): FuzzRequest {
   const { fields, headers } = authentication(chance)
-  // A valid revocation would end tokens that other requests need.
+  // Revoke only odd values: a valid request would revoke tokens that other requests need.
   const path = chance.is(0.8) ? paths.introspection : paths.revocation
   const about = {
     token: path === paths.revocation ? [oddText(chance)] : tokens,

@@ -8,7 +8,7 @@ export type Memory = Readonly<Record<'heap' | 'resident memory', number>>
 
 export type Target = Awaited<ReturnType<typeof startTarget>>
 
-/** Starts the service under fuzz in its own process. `hearLine` gets each line of its log. */
+/** Starts the service to fuzz in its own process. `hearLine` gets each line of its log. */
 export async function startTarget(hearLine: (line: string) => void) {
   const command = [process.execPath, '--expose-gc', 'test/fuzz/fuzzed-process.ts']
   const service = await startProcess({ LOG_LEVEL: 'info' }, command)

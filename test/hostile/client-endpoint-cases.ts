@@ -11,9 +11,9 @@ interface Endpoint {
   readonly at: string
   readonly path: string
   readonly client: { readonly clientId: string; readonly clientSecret: string }
-  /** A well-formed request of `client`, without its authentication. */
+  /** A well-formed request by `client`, without its authentication. */
   readonly request: (world: World) => Promise<Fields>
-  /** A complete, valid request, possibly of another client. */
+  /** A complete, valid request, possibly by another client. */
   readonly complete: (world: World) => Promise<Fields>
   /** What must still work after a failed request, as a suffix of the expected answer. */
   readonly alive: string

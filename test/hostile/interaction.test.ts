@@ -28,7 +28,7 @@ async function submit(person: HeadlessPerson, page: Page, fields: Fields = {}, h
   return await person.open(new URL(page.action, page.url), { method: 'POST', body, headers })
 }
 
-/** Returns the URL of the engine at which the interaction of a page continues. */
+/** Returns the engine's URL at which the interaction of a page continues. */
 function resumeOf({ url }: Page): URL {
   return new URL(url.pathname.replace(/^.interaction(.*)\/\w+$/, `${paths.authorization}$1`), url)
 }

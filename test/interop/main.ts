@@ -1,7 +1,7 @@
 /**
- * `npm run test:interop`: runs the programs of examples/ against the service, each with one version of its library, and
- * with `--all` products that sign people in. Prints a line for each, and the totals. Fails when a program that ran did
- * not do all that the table says.
+ * `npm run test:interop`: runs the programs in examples/ against the service, each with one version of its library.
+ * With `--all`, also runs products that sign people in. Prints a line for each, and the totals. Fails when a program
+ * that ran did not do all that the table says.
  */
 
 import { parseArgs } from 'node:util'

@@ -27,7 +27,7 @@ type Step = 'login' | 'refresh' | 'logout'
 interface Arrival {
   /** A text that the application shows at the end. */
   readonly text: string
-  /** The ids of the service's pages that the user must meet, in order. */
+  /** The ids of the service's pages that the user must pass through, in order. */
   readonly pages: readonly string[]
   /** Whether the page can already show the new state. Single-page applications show their old text for a moment. */
   readonly isNew: () => boolean

@@ -17,9 +17,9 @@ const LIBRARY_TIMEOUT_MS = 120_000
 const NAME = 'Sam Student'
 /** The name in the response, which every example shows. */
 const NAME_SHOWN = `"${NAME}"`
-/** How long to check that an application that verifies id_tokens does not show the name after a forged one. */
+/** How long to watch for the name after a forged id_token, if the application verifies id_tokens. */
 const SETTLE_MS = 1_500
-/** How long to wait until an application that does not verify id_tokens shows the name after a forged one. */
+/** How long to wait for the name after a forged id_token, if the application does not verify id_tokens. */
 const FOOLED_TIMEOUT_MS = 20_000
 
 export interface Run {

@@ -88,7 +88,7 @@ async function judge(tree: string, mutant: Mutant, isSound: Look): Promise<Outco
   }
 }
 
-/** Tries twice, because a busy machine can fail a test once. */
+/** Tries twice, because a busy machine can make a test fail once. */
 async function passesInTwo(tree: string, test: string): Promise<boolean> {
   return (await passes(tree, test)) || (await passes(tree, test))
 }

@@ -115,7 +115,7 @@ export async function look(page: Page, name: string, shows = 'main'): Promise<vo
   await page.setViewportSize({ width: 1280, height: 800 })
 }
 
-/** Opens each path, and looks at its page. */
+/** Opens each path, and checks its page with `look`. */
 export async function lookAt(page: Page, ...paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     await page.goto(path)

@@ -19,7 +19,7 @@ export function withoutLimits(policy: ServicePolicy, wides = WIDE): ServicePolic
   return wide
 }
 
-/** Like `withoutLimits`, but also without all other limits of `signIn`, which no configuration file can lift. */
+/** Like `withoutLimits`, but also without the other limits of `signIn`, which no configuration file can lift. */
 export function withoutAnyLimit(policy: ServicePolicy): ServicePolicy {
   return withoutLimits(policy, { ...WIDE, signIn: 100_000_000 })
 }

@@ -56,7 +56,7 @@ export async function startProgram(start: ProgramStart) {
     kill,
     async restart() {
       await kill()
-      // Killed processes release their memory only shortly after they end, so the first starts can fail.
+      // Killed processes release their memory a moment after they end, so the first attempts can fail.
       child = await eventually(RESTART_TIMEOUT_MS, () => begin(start))
     },
   }

@@ -5,7 +5,7 @@ import { eventually } from './programs.ts'
 
 const FAMILIES = 3
 
-/** Starts requests of members, who use and refresh their tokens and sign in until `stop` is called. */
+/** Sends requests until `stop` is called: clients use and refresh tokens, and a member signs in repeatedly. */
 export function startTraffic(url: string) {
   let running = true
   let count = 0

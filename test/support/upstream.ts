@@ -7,7 +7,7 @@ import type { Start } from './storages.ts'
 
 export const PLATFORM = 'https://platform.internal/api'
 
-/** Maps coupons (read and write), forms (read) and events (write) to an API at `port`. `slow` has a short time limit. */
+/** Maps coupons (read and write), forms (read) and events (write) to an API at `port`. `slow` times out after 0.3 s. */
 export function mapping(port: number): ServicePolicy['upstreams'] {
   const common = { audience: PLATFORM, answerWithinSeconds: 10, bodyBytesMax: 1_000_000 }
   const address = `http://127.0.0.1:${port}/api`

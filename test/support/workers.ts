@@ -11,7 +11,7 @@ import { eventually } from './programs.ts'
 
 interface LogLine {
   readonly pid: number
-  /** The process id of the worker that a line of the primary is about. */
+  /** The process id of the worker to which the primary's log line refers. */
   readonly worker?: number
   readonly msg: string
   readonly cause?: string
@@ -22,7 +22,7 @@ export type Workers = Awaited<ReturnType<typeof startWorkers>>
 
 const SAYS_TIMEOUT_MS = 45_000
 
-/** Starts a service of several processes, and waits until all of them serve. */
+/** Starts a service with several processes, and waits until all of them serve. */
 export async function startWorkers(count: number, variables: Variables = {}, command?: string[]) {
   // High limits, because some tests send thousands of requests for one person.
   const CONFIG_DIR = configWith(withoutLimits)

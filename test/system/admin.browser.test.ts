@@ -10,7 +10,7 @@ import { sharedService } from '../support/storages.ts'
 
 type Looking = [page: Page, name: string, title: string, shows?: string]
 
-/** Clicks the only link or button with this name, and looks at the page that follows. */
+/** Clicks the only link or button with this name, and checks the page that follows with `look`. */
 async function clickAndLook(role: 'link' | 'button', ...[page, name, ...next]: Looking) {
   await page.getByRole(role, { name }).click()
   await look(page, ...next)

@@ -78,7 +78,7 @@ describe('A PostgreSQL server that fails', function () {
     const work = database.kysely.transaction().execute(async (transaction) => {
       await transaction.selectFrom('site').selectAll().execute()
       await server().kill()
-      // Wait until the connection has ended while no query runs on it.
+      // The transaction's connection must end while no query is running on it.
       await eventually(20_000, async () => await rejection(database.ping()))
       await transaction.selectFrom('site').selectAll().execute()
     })

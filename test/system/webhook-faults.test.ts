@@ -43,7 +43,7 @@ async function startReceiver() {
   return { ...(await listen(server)), received, mend }
 }
 
-/** Records events while a process that delivers them is killed, and also the database if `restart` is given. */
+/** Records events. Meanwhile, kills a process that delivers them, and calls `restart`, if given. */
 async function deliver(location: DatabaseLocation, restart?: () => Promise<void>) {
   await using receiver = await startReceiver()
   await using database = await openDatabase(location, patiently)

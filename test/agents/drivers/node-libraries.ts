@@ -26,7 +26,7 @@ function driveLibrary(authModule: string, open: Open): Drive {
     const { address: serverUrl, desk, folder, use } = driving
     await using callback = await listenForCallback()
     const provider = providerOf(driving, callback.uri)
-    // Add what the libraries log to the transcript. The report itself does not use the console.
+    // Add the libraries' console output to the transcript. The report itself does not use the console.
     const note = (...said: unknown[]) => desk.note(said.map(String).join(' '))
     Object.assign(console, { log: note, info: note, warn: note, error: note })
     const { resolve } = createRequire(join(folder, 'package.json'))

@@ -95,7 +95,7 @@ export function keptForStrangers({
       seconds: service.signIn.failureWindowSeconds,
       // Enough for the key (which contains the caller's digest), two numbers and the entries in two indexes.
       bytesMax: 250,
-      // An attempt adds up to four rows: for the account and network, account and wide network, account, and reserve.
+      // An attempt adds up to four rows: account and network, account and wide network, account, and account's reserve.
       ...counted(service, 'pagesOfAddress', 4),
     },
   ]
@@ -147,7 +147,7 @@ function requests(service: ServicePolicy): Kept[] {
 /** The engine stores a pushed request as base64url in a JWT. */
 const pushedBytes = (bytes: number): number => Math.ceil((bytes * 4) / 3) + BESIDE_BYTES
 
-/** Returns the number of requests that a limit admits in an hour, and its setting. */
+/** Returns the number of rows that a limit allows in an hour, and the limit's setting. */
 function counted(service: ServicePolicy, name: LimitName, ofEach = 1) {
   const { max, windowSeconds } = limitsInForce(service)[name]
   const perHourMax = Math.floor((max * ofEach * HOUR_SECONDS) / windowSeconds)
