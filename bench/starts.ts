@@ -12,7 +12,7 @@ export interface StartFigure {
 
 const IDLE_AFTER_MS = 1_000
 
-/** Measures starts. @param start starts a process, and waits for its first response */
+/** Measures start-up time and idle memory. @param start starts a process, and waits for its first response */
 export async function measureStarts(
   start: () => Promise<ServiceProcess>,
   runs: number,

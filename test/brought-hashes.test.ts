@@ -23,7 +23,7 @@ import { passwordHashes } from './support/reference-data.ts'
 import { fresh } from './support/shared.ts'
 import { expectText } from './support/wire.ts'
 
-/** The default cost of PHP, which is several times that of our own hashes. */
+/** PHP's default cost, several times that of our own hashes. */
 const costly = { algorithm: 2, memoryCost: 65_536, timeCost: 4, parallelism: 1 } as const
 
 const person = (id: string, passwordHash?: string) => ({

@@ -8,7 +8,7 @@ import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
 import { type Answer, basic, expectAnswer, type Fields, get, postForm } from './support/wire.ts'
 
-/** The tests repeat faults of real client libraries. The error description must name the remedy. */
+/** The tests reproduce faults of real client libraries. The error description must name the remedy. */
 describe('the error of a faulty client', () => {
   const service = sharedService({ policy: flushingSoon })
   const url = () => service().url

@@ -28,7 +28,7 @@ forEachDatabase('the Admin API: invitations', (start) => {
 
   // [202]
   it('are answered, listed and audited in the same way for known and new addresses', async () => {
-    // Omit the password hash, which the sign-in of the operator may renew.
+    // Omit the password hash, which may change when the operator signs in.
     const people = async () =>
       (await rowsOf(kysely(), 'person')).map(({ password_hash, ...person }) => person)
     const before = await people()

@@ -203,7 +203,7 @@ describe('Client ID Metadata Documents', () => {
       expect(await test.introspect(ours)).to.deep.equal(inactive)
       expect(await test.introspect(theirs)).to.include({ active: true })
       expect(await test.refused(read)).to.include('access_denied')
-      // An approval for all sites does not lift the block of one site.
+      // An approval for all sites does not lift a block by one site.
       await test.review('approved')
       expect(await test.introspect(ours)).to.deep.equal(inactive)
     })

@@ -29,7 +29,7 @@ describe('pages that need a fresh sign-in', () => {
     return pathname === '/oauth/authorize' ? Object.fromEntries(searchParams) : undefined
   }
 
-  /** Returns the engine's cookies of a browser as Set-Cookie values for another browser. */
+  /** Returns a browser's cookies from the engine as Set-Cookie values for another browser. */
   const engineCookies = ({ browser }: ReturnType<typeof makePagePerson>) =>
     browser
       .cookiesFor(new URL(service().url))

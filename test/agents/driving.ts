@@ -69,7 +69,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
     ...{ name: 'operator', path: paths.mcpAdmin, person: olivia },
     calls: [{ tool: 'get_site', values: {}, answers: 'Northlight Academy' }],
   },
-  /** The URL names the areas to change. The second call needs an approval. The run uploads a file to the link of the third. */
+  /** The URL names the areas to change. The second call needs an approval. The third returns a link for an upload. */
   changes: {
     ...{ name: 'changes', path: pathForChanges(['courses', 'storage']), person: olivia },
     calls: [

@@ -52,7 +52,7 @@ function interactionRequest(chance: Chance): FuzzRequest {
   if (chance.is(0.5)) return opened(chance, path, headers)
   const body = formOf(chance, [
     ['csrf', mostly(chance, [place('interactionForm')], 0.15)],
-    // Usually send no password, because hashing one takes long.
+    // Usually send no password, because hashing one takes a long time.
     ['login', oddText(chance)],
     ['password', chance.is(0.2) ? SECRET : ''],
     ['site', mostly(chance, ['sit_northlight', 'sit_open_kitchen'])],

@@ -15,7 +15,7 @@ export interface Seen {
 /** The time limit for a response. */
 const PATIENCE_MS = 20_000
 
-/** Sends a request on a keep-alive connection. If that fails, retries on a new one, because the old one may have ended. */
+/** Sends a request on a keep-alive connection. If that fails, retries on a new one: the old one may be closed. */
 export async function sendOne(agent: Agent, url: string, request: FuzzRequest): Promise<Seen> {
   try {
     return await sendOnce(agent, url, request)

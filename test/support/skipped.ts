@@ -48,7 +48,7 @@ export function askForProgram(context: Mocha.Context, name: string): string {
   return findProgram(name) ?? skipAndSay(context, name)
 }
 
-/** Skips a suite that this machine cannot run, even in CI. The end of the run reports it. */
+/** Skips a suite that this machine cannot run, even in CI. The report at the end of the run names it. */
 export function skipAndSay(context: Mocha.Context, name: string): never {
   const runnable = context.currentTest ?? context.test
   const line = `${name}\t${runnable?.parent?.fullTitle() ?? runnable?.title ?? 'a test'}\n`

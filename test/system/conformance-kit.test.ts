@@ -228,7 +228,7 @@ describe('npm run conformance -- serve --for', () => {
 
   type Sent = { readonly address: unknown; readonly fields: Readonly<Record<string, string>> }
 
-  /** Sends a form with the assertion of a client, as the suite does. */
+  /** Sends a form with a client's assertion, as the suite does. */
   async function sendAs({ client_id, jwks }: KeyClient, served: ServedOverHttps, to: Sent) {
     const [key = {}] = jwks.keys
     const { alg = '', kid = '' } = key

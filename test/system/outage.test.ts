@@ -202,7 +202,7 @@ describe('the Member API while storage is out of reach', () => {
   }
 
   async function expectUnavailableData(asking: () => Promise<Answer>): Promise<void> {
-    // Design 24 allows 500 ms. The rest is for a machine that runs many tests at once.
+    // Design 24 allows 500 ms. The rest allows for a machine that runs many tests at once.
     const answer = await expectUnavailable('a query', asking, 900)
     expect(answer.body.data).to.equal(undefined)
     expect(answer.text).not.to.match(/127\.0\.0\.1|redis|postgres|course_purchase|timeout/i)

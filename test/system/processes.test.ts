@@ -166,7 +166,7 @@ races('PostgreSQL', async (test) => await postgresWithDemo(requireProgram(test, 
 
 const SKEW_SECONDS = 300
 const LIFE_SECONDS = 4
-/** Allows for times that are rounded to whole seconds, and for delays of a busy machine. */
+/** Allows for times that are rounded to whole seconds, and for delays on a busy machine. */
 const TOLERANCE_SECONDS = 2
 
 // The clocks of the two processes are ten minutes apart, as on different machines (design 32).

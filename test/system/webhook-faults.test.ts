@@ -79,7 +79,7 @@ async function deliver(location: DatabaseLocation, restart?: () => Promise<void>
     }
     if (round === RESTARTED_AFTER) await restart?.()
   }
-  // Makes all messages due now, despite claims of killed processes and waits after failures.
+  // Makes all messages due now, despite claims by killed processes and delays after failures.
   const pass = async () => await kysely.updateTable('outbox').set({ due_at: 1 }).execute()
   const left = async (names: readonly string[]) =>
     await kysely.selectFrom('outbox').select('id').where('queue', 'in', names).execute()
