@@ -80,7 +80,7 @@ export interface ProvidedIdentity {
   readonly name: unknown
 }
 
-/** Lists the identity providers for a site's applications or, without `siteId`, for applications without a site. */
+/** Lists the identity providers for a site's applications or, if `siteId` is undefined, for those without a site. */
 export type ListProviders = (siteId: string | undefined) => Promise<readonly IdentityProvider[]>
 
 /** Thrown if an identity provider did not respond, or responded with a server error or too much data. */
@@ -188,7 +188,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
         ...{ server, client, options, redirectUri: redirectUriOf(provider) },
         authentication: await authenticationAt(server, provider, now()),
       })
-      // Some providers ignore `max_age`, so anyone at an unlocked computer could continue without signing in.
+      // Some providers ignore `max_age`, so anyone at an unlocked computer could otherwise continue without signing in.
       const latestAt = Number(claims.auth_time) * 1000 + SKEW_SECONDS * 1000
       if (begun.isAgain && !(latestAt >= begun.begunAt)) {
         throw new Error('the person did not authenticate again')

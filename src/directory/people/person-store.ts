@@ -26,7 +26,7 @@ export interface Person {
   readonly session?: LiveSession | undefined
 }
 
-/** The session to look up with its person. */
+/** The session to look up along with the person. */
 interface SessionOf {
   /** The id of the browser's session. */
   readonly id: string

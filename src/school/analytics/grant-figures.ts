@@ -27,7 +27,7 @@ export const countSignIns: CountByDay = async (kysely, question) =>
 export const countCalls: CountByDay = async (kysely, question) =>
   await countByGrants(kysely, question, async (grantIds) => {
     const { firstDay, lastDay } = question.period
-    // Select the grants first, as in activity.ts. Otherwise, SQLite reads all uses of these days.
+    // `cross join` makes SQLite read the grants first (see activity.ts). Otherwise, it reads all uses of these days.
     const { rows } = await sql<Counted<number>>`
       select used.day as key, sum(used.calls) as total
       from oauth_grant cross join oauth_grant_day as used

@@ -78,7 +78,7 @@ async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Perio
   const pieces = idsOfSite(kysely, siteId, ['oauth_grant', 'person_id'], PEOPLE_PER_PIECE)
   for await (const personIds of pieces) {
     const [first, last] = [personIds[0] ?? '', personIds.at(-1) ?? '']
-    // Select the grants first, as in activity.ts. Otherwise, SQLite reads all uses of these days.
+    // `cross join` makes SQLite read the grants first (see activity.ts). Otherwise, it reads all uses of these days.
     const { rows } = await sql<{ person: string; key: number }>`
       select oauth_grant.person_id as person, used.day as key
       from oauth_grant cross join oauth_grant_day as used

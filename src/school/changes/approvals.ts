@@ -34,7 +34,7 @@ export function needsApproval(
   return covers === 'every' || (covers === 'destructive' && isDestructive)
 }
 
-/** The time limit, in seconds, for approving a change and, from the approval on, for repeating the request. */
+/** The time limit, in seconds, for approving a change and, after the approval, for repeating the request. */
 const APPROVAL_SECONDS = 600
 /** The maximum number of pending and approved changes of one client for one person at a site. */
 const PENDING_MAX = 50

@@ -93,7 +93,7 @@ export function areOf({ by }: PersonalRows, personId: string): RawBuilder<boolea
 
 type Row = Record<string, unknown>
 
-/** The maximum number of rows per table in a download: those with the highest sort keys, mostly the latest. */
+/** The maximum number of rows per table. A download contains those with the highest sort keys, mostly the latest. */
 const ROWS_MAX = 10_000
 
 /**

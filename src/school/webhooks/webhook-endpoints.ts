@@ -27,7 +27,7 @@ const REPLAY_EVENTS_MAX = 10_000
 const ROTATION_MS = 86_400_000
 const DELIVERIES_SHOWN_MAX = 50
 const KEYS_KEPT_MAX = 1000
-/** How long a change may take to commit after its event time. The search for missed events starts this much earlier. */
+/** How long a change may take to commit after its event time. `enable` moves its search for events back by this time. */
 const COMMIT_WITHIN_MS = 60_000
 
 const EVENT_TYPE = 'must be an event type, such as enrolment.created'
