@@ -122,6 +122,8 @@ async function explainRejection(
   const columns =
     /UNIQUE constraint failed: (.*)/.exec(error.message)?.[1] ??
     /Key \(([^)]*)\)/.exec(error.detail ?? '')?.[1]
-  if (columns === undefined) return `the database rejected the record: ${error.message}`
+  const [, rule] = /constraint (?:failed: |")(\w+)/.exec(error.message) ?? []
+  if (columns === undefined)
+    return `the database rejected the record${rule ? ` (constraint ${rule})` : ''}`
   return `another record has the same ${columns.replace(/\w+\.|_canonical/g, '').replaceAll('_', ' ')}`
 }
