@@ -16,7 +16,7 @@ const ROWS_MAX = 40
 
 /**
  * Runs one operation on each storage under the profiler of Node.js. Writes a folder of profiles for each storage, and
- * returns the time of a request by file or package.
+ * returns the time per request, by file or package.
  */
 export async function profile(
   stores: Stores,
@@ -84,7 +84,7 @@ interface Origin {
   readonly inNode: boolean
 }
 
-/** Renders the microseconds of a request by file or package, the highest first. */
+/** Renders the microseconds per request, by file or package, the highest first. */
 function sumUp(
   { nodes, samples, timeDeltas, startTime }: Profile,
   { from, to, requests }: Span & { readonly requests: number },

@@ -69,7 +69,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
     ...{ name: 'operator', path: paths.mcpAdmin, person: olivia },
     calls: [{ tool: 'get_site', values: {}, answers: 'Northlight Academy' }],
   },
-  /** The URL names the areas to change. The second call needs an approval. The third returns a link for an upload. */
+  /** The URL names areas to change. The second call needs approval. The third returns a link for the run's upload. */
   changes: {
     ...{ name: 'changes', path: pathForChanges(['courses', 'storage']), person: olivia },
     calls: [

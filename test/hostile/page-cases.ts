@@ -222,7 +222,7 @@ const takenBack = numbered(
   },
 )
 
-/** People of other sites fail to sign in. The operator's audit trail must not name them. */
+/** People from other sites fail to sign in. The operator's audit trail must not name them. */
 const stranger: Row = [
   3350,
   'finding out accounts and names of other sites by failed sign-ins at the own application',

@@ -12,7 +12,7 @@ const ON_DISK = 'TESTS_DISK_FOLDER'
 
 let folder: string | undefined
 
-/** Makes the tests of a run use a memory disk if it has room and TMPDIR is unset, because databases wait for disks. */
+/** Makes the tests of a run use a RAM disk if it has room and TMPDIR is unset, because databases wait for disks. */
 export function mochaGlobalSetup(): void {
   if (variables['TMPDIR'] !== undefined || !hasRoom()) return
   removeLeftovers()

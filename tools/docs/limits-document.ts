@@ -30,5 +30,5 @@ function renderSizes(): string {
   return renderTable(['what', 'limit', 'setting'], rows)
 }
 
-/** Tables of docs/reference from the table of limits, test/data/limits.txt and config/service.json. */
+/** Tables of docs/reference, generated from the table of limits, test/data/limits.txt and config/service.json. */
 export const limitTables: Tables = { limits: renderLimits, sizes: renderSizes }

@@ -25,7 +25,7 @@ const configured: Readonly<Record<string, unknown>> = JSON.parse(
 const sections: Readonly<Record<string, Field>> =
   (z.toJSONSchema(servicePolicy, { io: 'input', unrepresentable: 'any' }) as Field).properties ?? {}
 
-/** Tables of docs/reference from the schemas of the configuration and test/data/settings.txt. */
+/** Tables of docs/reference, generated from the schemas of the configuration and test/data/settings.txt. */
 export const settingTables: Tables = {
   variables: renderVariables,
   settings: () => page(...settings.map(renderSection)),

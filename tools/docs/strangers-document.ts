@@ -8,7 +8,7 @@ import {
   keptOfNetwork,
 } from '../../test/support/strangers/stored-rows.ts'
 
-/** Tables of docs/reference from those in test/support/strangers. */
+/** Tables of docs/reference, generated from those in test/support/strangers. */
 export const strangerTables: Tables = { stored: renderStored, remembered: renderRemembered }
 
 function renderRemembered(): string {

@@ -5,7 +5,7 @@ import type { JsonSchema, ToolAccess } from '../../src/api/mcp/tool.ts'
 import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
 import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
 
-/** Tables of docs/reference from the catalogues of tools, prompts and resources. */
+/** Tables of docs/reference, generated from the catalogues of tools, prompts and resources. */
 export const toolTables: Tables = {
   tools: renderTools,
   prompts: renderPrompts,
@@ -86,7 +86,7 @@ function typeWords({ type, enum: values, items }: Property): string {
   return values ? code(...values) : String(type)
 }
 
-/** Lists the members of a result. All pages of lists have the same members, so lists those of their nodes instead. */
+/** Lists the members of a result; for a page of a list, those of its nodes, because all pages have the same members. */
 function answerWords({ type, properties }: JsonSchema): string {
   if (type === 'string') return 'Markdown'
   const members = properties as Record<string, JsonSchema>
