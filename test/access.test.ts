@@ -183,7 +183,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
   })
 })
 
-/** Starts a second process of the service, registers an application and signs Sam in to it. */
+/** Starts a second instance of the service, registers an application, and signs Sam in to the application. */
 async function makeWorld(service: RunningService, auth_method = 'none') {
   const { url, config } = service
   const environment = { DATA_DIR: config.dataDir, BASE_URL: config.baseUrl }

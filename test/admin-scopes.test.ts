@@ -143,7 +143,7 @@ describe('the Admin API over HTTP', () => {
   })
 })
 
-/** Arguments that exist at the operator's own site. The test replaces one id at a time with a foreign one. */
+/** Arguments that are valid at the operator's site. The test replaces one id at a time with one from another site. */
 const ownArguments = {
   personId: 'per_noor',
   courseId: 'crs_color',

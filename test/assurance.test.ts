@@ -155,7 +155,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
 
   const tokenOf = async (scope = scopeNames('operator').join(' ')) =>
     await operatorToken(service().url, scope)
-  /** Returns a token as if the operator had signed in with two factors. */
+  /** Obtains a token and marks it as if the operator had signed in with two factors. */
   const strongToken = async () => {
     const { kysely } = service()
     const token = await tokenOf()

@@ -197,7 +197,7 @@ forEachDatabase('an imported person', (start) => {
       expect((await member.open('/account')).status, `${disabledAt}`).to.equal(303)
     }
     expect((await openAuthorization(member, url)).pathname).to.match(/\/login$/)
-    // Session start times are whole seconds, so a session that starts in the second of the sign-out is ended too.
+    // Session start times are whole seconds, so a session that starts in the same second as the sign-out is ended too.
     await delay(1100)
     expect((await member.visit('/account')).status, 'signed in anew').to.equal(200)
 

@@ -413,7 +413,7 @@ it('DPoP is not offered while the plan is off, and tokens that were bound before
   await using service = await startService(on)
   const { key, accessToken, refreshToken } = await boundToken(service.url)
   const { port } = new URL(service.url)
-  // Start a second process on the same database with DPoP off, as if it had been disabled in the configuration.
+  // Start a second instance on the same database with DPoP off, as if it had been disabled in the configuration.
   const environment = { DATA_DIR: service.config.dataDir, BASE_URL: `http://localhost:${port}` }
   await using off = await startService({ environment })
   const bound = { url: `http://127.0.0.1:${off.config.port}`, key, accessToken }

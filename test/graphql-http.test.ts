@@ -345,7 +345,7 @@ describe('POST /member/graphql', () => {
           const { heard, client, ask } = opened(link)
           for (const first of [1, 2])
             expect((await ask(first))?.enrolledCourses.nodes).to.have.length(first)
-          // The client sends the hash first, then the document. After the refusal, it sends no hash.
+          // The client first sends the hash. Once the server has rejected it, the client sends only documents.
           const seen = heard.map(({ status, sent }) => [status, sent.includes('enrolledCourses')])
           expect(seen).to.deep.equal([[200, false], ...[1, 2].map(() => [200, true])])
           client.stop()

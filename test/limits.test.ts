@@ -452,7 +452,7 @@ it('limits: the table has a row for each setting, and a maximum for each row', (
   for (const { max } of Object.values(limitsInForce(configured))) expect(max).to.be.at.least(1)
 })
 
-/** The documented limits of form bodies, in bytes: at endpoints, at sign-in pages, and for signed-in people. */
+/** The documented size limits for form bodies, in bytes: at endpoints, at sign-in pages, and for signed-in people. */
 const [atEndpoint = 0, atSignIn = 0, whenSignedIn = 0] =
   limitRows
     .find(([what = '']) => what.startsWith('Form body'))?.[1]

@@ -86,7 +86,7 @@ const upstream = paths.upstream.replace(':path', '{path}')
 const shown = documentCoverage()
 
 const mistake = 'a mistake in the code'
-/** Responses and members that the document describes but these tests cannot cause, with the reasons. */
+/** Responses, and members of responses, that the document describes but these tests cannot produce, with reasons. */
 const unshown: Readonly<Record<string, string>> = {
   'GET /admin/api/{path} 500 application/json': mistake,
   'GET /admin/graphql 500 application/json': 'as by POST',

@@ -119,7 +119,7 @@ describe('the pages for the people and the appearance of a site', () => {
     expect(await lookOf()).to.include({ accent_color: '#7a1f5c', sign_in_words: 'Hello <you>' })
     expect((await lookOf())?.logo_file_id).to.match(/^fil_/)
     expect((await operator.visit(appearance)).text).to.match(/<img src="\/assets\/logos\//)
-    // A browser sends an empty file without a name if the person chose none.
+    // If the person chose no file, a browser sends an empty file without a name.
     const none = new File([], '')
     const again = await submit(appearance, { logo: none, signInWords: 'Hello again' })
     expect(again.headers.get('location')).to.equal(`${appearance}?done=saved`)

@@ -137,7 +137,7 @@ describe('POST /api/oauth/token', () => {
     await person.authorize(authorizeUrl(url), notes.redirectUri)
     const asked = await person.open(authorizeUrl(url, { prompt: 'consent' }))
     const [, uid = ''] = /^\/interaction\/([^/]+)/.exec(asked.headers.get('location') ?? '') ?? []
-    // The engine reads the clock separately for `iat` and `exp` here, so a second may begin between the two.
+    // The engine reads the clock separately for `iat` and `exp` here, so the clock may tick between the two.
     expect(await lifetime('Interaction', uid)).to.be.closeTo(3600, 1)
     const cookies = asked.headers.getSetCookie().join(', ')
     const [, session = ''] = /(?:^|, )gatehouse=([^;]+)/.exec(cookies) ?? []

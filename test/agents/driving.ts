@@ -69,7 +69,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
     ...{ name: 'operator', path: paths.mcpAdmin, person: olivia },
     calls: [{ tool: 'get_site', values: {}, answers: 'Northlight Academy' }],
   },
-  /** The URL names areas to change. The second call needs approval. The third returns a link for the run's upload. */
+  /** The path allows changes in two areas. The second call needs approval. The third returns a link for an upload. */
   changes: {
     ...{ name: 'changes', path: pathForChanges(['courses', 'storage']), person: olivia },
     calls: [
@@ -78,7 +78,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
       { tool: 'request_upload', values: {}, answers: '/upload/' },
     ],
   },
-  /** A client with a read-only grant needs more scopes. Runs only for clients known to refresh their token instead. */
+  /** A client needs more scopes than its grant has. Runs only for clients known to refresh without requesting them. */
   later: {
     ...{ name: 'later', path: paths.mcpAdmin, person: olivia },
     calls: [

@@ -8,7 +8,7 @@ export interface Family {
   readonly used: Map<string, { readonly successor: string; readonly atMs: number }>
   revoking: boolean
   revokedAtMs?: number
-  /** Whether a refresh was refused, or has an unknown outcome and is too late to repeat. */
+  /** Whether a refresh was refused, or its outcome was still unknown when it became too late to repeat it. */
   abandoned: boolean
 }
 

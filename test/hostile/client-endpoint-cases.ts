@@ -15,7 +15,7 @@ interface Endpoint {
   readonly request: (world: World) => Promise<Fields>
   /** A complete, valid request, possibly by another client. */
   readonly complete: (world: World) => Promise<Fields>
-  /** What must still work after a failed request, as a suffix of the expected answer. */
+  /** The end of an expected answer that says what must still work after the request. */
   readonly alive: string
   /** Parameters of `complete` to send twice, one in each test. */
   readonly names: readonly string[]

@@ -76,7 +76,7 @@ const modeRow = (number: number, response_mode: string, advisory: string): Other
   return [number, attack, evil, { response_mode }]
 }
 
-/** Other requests that must not redirect. */
+/** Requests that must not redirect, besides those with one of the `spellings`. */
 const others: readonly Other[] = [
   [1301, 'redirect URI of another client', portalUri],
   [1303, 'foreign redirect URI in a request with other errors', evil, wrong],

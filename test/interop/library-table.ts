@@ -46,7 +46,7 @@ const aSetting = { resource: 'a setting' } as const
 const anArgument = { resource: 'a call argument' } as const
 const ownCode = { resource: 'your own code' } as const
 
-/** A library with its exact version on npm (`name@1.2.3`) or PyPI (`name==1.2.3`). */
+/** Returns the version and package of a library that is pinned on npm (`name@1.2.3`) or PyPI (`name==1.2.3`). */
 function of(pinned: string, ...others: readonly string[]): Pick<Library, 'version' | 'package'> {
   const [, name = '', at = '', version = ''] = /^(.+)(@|==)(.+)$/.exec(pinned) ?? []
   return {

@@ -20,10 +20,10 @@ interface Sitting {
   readonly complaints: string[]
 }
 
-/** What a person does with an application: a path, or the id of a button. */
+/** A step that a person takes in an application, named by the path to open or the id of the button to press. */
 type Step = 'login' | 'refresh' | 'logout'
 
-/** The conditions under which a step has ended. */
+/** The conditions under which a step counts as done. */
 interface Arrival {
   /** A text that the application shows at the end. */
   readonly text: string

@@ -104,7 +104,7 @@ const prepare: Readonly<Record<Family, Prepare>> = {
   apache: async (library) => ['apache2', '-f', exampleOf(library), '-DFOREGROUND'],
 }
 
-/** Copies a program to a folder with its packages. */
+/** Copies a program to a temporary folder and links its packages there. Returns the path of the copy. */
 function besidePackages(library: Library, folder: string): string {
   const place = temporaryFolder()
   copyFileSync(exampleOf(library), join(place, library.example))

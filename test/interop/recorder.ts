@@ -9,7 +9,7 @@ export interface Wire {
   readonly authorizations: URLSearchParams[]
   /** `basic` states whether the client authenticated with HTTP Basic. */
   readonly tokenRequests: { readonly fields: URLSearchParams; readonly basic: boolean }[]
-  /** The grant types of the tokens that fetched data from the Member API. */
+  /** The grant types of the tokens with which the client fetched data from the Member API. */
   readonly memberAnswers: string[]
   readonly signOuts: URLSearchParams[]
   /** Error responses of the token endpoint and the Member API. */

@@ -15,11 +15,11 @@ const LIBRARY_TIMEOUT_MS = 120_000
 
 /** Sam's name at the Member API. */
 const NAME = 'Sam Student'
-/** The name in the response, which every example shows. */
+/** The name as it appears in the JSON response, which every example shows. */
 const NAME_SHOWN = `"${NAME}"`
-/** How long to watch for the name after a forged id_token, if the application verifies id_tokens. */
+/** How long to check that an application that verifies id_tokens does not show Sam's name after a forged one. */
 const SETTLE_MS = 1_500
-/** How long to wait for the name after a forged id_token, if the application does not verify id_tokens. */
+/** How long to wait for an application that does not verify id_tokens to show Sam's name after a forged one. */
 const FOOLED_TIMEOUT_MS = 20_000
 
 export interface Run {

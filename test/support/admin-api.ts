@@ -64,7 +64,7 @@ export function operatorSite(start: Start, options: ServiceSetup & { each?: bool
   }
 }
 
-/** Returns a mutation with one input object, such as `createCourse`, that selects `fields` of the payload. */
+/** Returns a mutation, such as `createCourse`, with one input object. Selects `fields` of the payload. */
 export function mutationOf(name: string, fields = 'id'): string {
   const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
   return `mutation ($input: ${type}!) { ${name}(input: $input) { ${fields} } }`

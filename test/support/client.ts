@@ -65,7 +65,7 @@ export function errorOf(answer: Answer): string | null {
   return locationOf(answer).searchParams.get('error')
 }
 
-/** Registers a client (RFC 7591). Sends metadata that is a string unchanged. */
+/** Registers a client (RFC 7591). If `metadata` is a string, sends it unchanged. */
 export async function register(url: string, metadata: unknown, headers: readonly string[] = []) {
   const type = headers.includes('Content-Type') ? [] : ['Content-Type', 'application/json']
   return await send(url, {

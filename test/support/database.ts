@@ -152,7 +152,7 @@ export async function change<Name extends keyof Schema>(
 
 type ListColumn = 'redirect_uris' | 'post_logout_redirect_uris' | 'scopes'
 
-/** Changes a list of an application. */
+/** Changes one of the lists in the row of an application, such as its redirect URIs. */
 export async function editList(
   kysely: Kysely<Schema>,
   client_id: string,

@@ -15,7 +15,7 @@ export const certificate = { key: made.privateKey, cert: Buffer.from(made.certif
 
 export const lookUpHere = async () => [{ address: '127.0.0.1', family: 4 }]
 
-/** Starts an HTTPS server, and a guarded fetch that resolves all names to it. `admits` allows private addresses. */
+/** Starts an HTTPS server. Its guarded fetch resolves names to 127.0.0.1, and allows that if `admits` returns true. */
 export async function startHttpsHost(
   listener: RequestListener,
   { admits = (_address: string): boolean => true } = {},

@@ -127,7 +127,7 @@ export function policyWith(changes: Changes) {
 export const startWith = async (changes: Changes, setup: ServiceSetup = {}) =>
   await startService({ ...setup, policy: policyWith(changes) })
 
-/** Raises the storage timeout, for a busy machine, and shortens the interval of outgoing messages, to save time. */
+/** Raises the storage timeout, for a busy machine, and looks for outgoing messages more often, to save time. */
 export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000, outboxLookMs: 100 } }
 }

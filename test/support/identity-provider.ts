@@ -79,7 +79,7 @@ export async function signInWith(
   { url }: Pick<RunningService, 'url'>,
   { provider, iss, said = {}, fields = {}, sends = {} }: Returning,
 ) {
-  // The service caches the metadata, so it must be false from the first request on.
+  // Falsify the metadata before the first request, because the service caches it.
   network.says(said.metadata ? { metadata: said.metadata } : {})
   const { person, asked } = await leave({ url }, provider, fields)
   network.hears(asked)

@@ -17,7 +17,7 @@ export interface Received {
 }
 
 export type MailServerOptions = SMTPServerOptions & {
-  /** Runs for each message before the server accepts it, with the open connections. */
+  /** Called with each message and the open connections, before the server accepts the message. */
   readonly before?: (received: Received, sockets: Iterable<Socket>) => Promise<void>
 }
 

@@ -36,7 +36,7 @@ export interface RoundTrips {
   readonly redisCommands: number
   /** Redis commands per request. Commands that are sent together count once. */
   readonly redisBatches: number
-  /** The smallest number of sequential round trips in a request. */
+  /** The smallest number of sequential round trips that a request needed. */
   readonly deep: number
 }
 
@@ -66,7 +66,7 @@ export async function countRoundTrips({
     environment: { ...(await postgresWithDemo(postgresFile)), REDIS_URL: redisUrl },
     // Avoids reads of the database's clock.
     now: Date.now,
-    // Without limits, processes do not exchange high counts every second.
+    // Without limits, counts stay too low for processes to exchange them every second.
     policy: (policy) => idle(withoutAnyLimit(policy)),
   })
   await using counter = startCounter(redisUrl)

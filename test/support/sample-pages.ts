@@ -66,7 +66,7 @@ export function markupOf(page: View | undefined): string {
   return layout(page, frame).for(english)
 }
 
-/** The values on pages that come from people and clients. */
+/** The values that people and clients supply and that pages show. */
 type Values = typeof samples
 
 const samples = {
@@ -92,7 +92,7 @@ export const kinds = [
   ...(['vendor-connection', 'vendor-on-device', 'acts-for-owner'] as const),
 ]
 
-/** The properties of most pages. */
+/** The properties that most pages need. */
 const givenOf = ({ client, person, sites, csrf, address }: Values) => ({
   ...{ client, person, sites, csrf, hrefs, siteName: sites[0]?.name ?? '' },
   ...{ action: address('/answer'), deny: address('/deny'), connectHref: address('/connect') },

@@ -6,7 +6,7 @@ import { change } from './database.ts'
 import type { RunningService } from './gatehouse.ts'
 import { type PagePerson, textOf } from './page-person.ts'
 
-/** Changes the session of a signed-in person as if it had begun with two factors. */
+/** Changes the session of a signed-in person as if the person had signed in with two factors. */
 export async function useTwoFactors(person: HeadlessPerson, running: RunningService) {
   const { url, kysely, service } = running
   const [, id = ''] = /gatehouse=([^;]+)/.exec(person.cookiesFor(new URL(url))) ?? []

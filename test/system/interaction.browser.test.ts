@@ -86,7 +86,7 @@ describe('the interaction pages in a browser', () => {
     await page.fill('#repeated', password)
     await page.click('#save')
     await page.waitForSelector('#password-set-page')
-    // A session that starts in the second in which all earlier ones ended would be invalid, too.
+    // The recovery also ends a session that starts in the same second.
     await delay(1000)
     await page.click('#continue')
     await signInAs(page, { ...amir, password }, '#consent-page')

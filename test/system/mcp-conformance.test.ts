@@ -80,7 +80,7 @@ type Json = Record<string, unknown>
 
 /**
  * Starts a proxy that turns calls of the suite's fixture tool into calls of archive_course. In responses, it renames the
- * requested input as the suite expects. When the suite accepts, the proxy first approves the change as the person.
+ * requested input as the suite expects. When the suite accepts it, the proxy first approves the change as the person.
  */
 async function startStandIn(url: string) {
   const token = await operatorToken(url, 'courses:read courses:write')

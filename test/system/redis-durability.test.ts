@@ -184,8 +184,8 @@ describe('a Redis that comes back older', () => {
 })
 
 /**
- * Waits for the next second. Proofs and assertions have times in whole seconds, and one from the second in which Redis
- * restarted counts as older than the restart.
+ * Waits for the next second. Proofs and assertions have times in whole seconds, and one from the same second as the
+ * restart of Redis counts as older than the restart.
  */
 async function newSecond(): Promise<void> {
   const begun = Math.floor(Date.now() / 1000)

@@ -32,7 +32,7 @@ export interface Kept {
   readonly countedAsOneBytesMax?: number
 }
 
-/** Columns, keys and JSON around the sent values. `test/strangers.test.ts` checks that this is enough. */
+/** Room for columns, keys and JSON around the sent values. `test/strangers.test.ts` checks that it is enough. */
 const BESIDE_BYTES = 1200
 /** Ten redirect URIs and ten post-logout URIs of 512 bytes, and a name of 100 characters. */
 const REGISTERED_BYTES_MAX = 20 * 515 + 400
@@ -95,7 +95,7 @@ export function keptForStrangers({
       seconds: service.signIn.failureWindowSeconds,
       // Enough for the key (which contains the caller's digest), two numbers and the entries in two indexes.
       bytesMax: 250,
-      // An attempt adds up to four rows: account and network, account and wide network, account, and account's reserve.
+      // An attempt adds up to four rows: for account and network, account and wide network, account, and reserve.
       ...counted(service, 'pagesOfAddress', 4),
     },
   ]
