@@ -128,7 +128,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     await expectAlive(world.urls[1], world.tokens)
   })
 
-  it('the session of a browser does not bring a revoked grant back', async () => {
+  it('a browser session does not restore a revoked grant', async () => {
     const { url } = running()
     const { person, answer } = await obtainTokens(url)
     await revoke(url, answer.refresh_token)
@@ -137,7 +137,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     await expectDead(url, answer)
   })
 
-  it('the tokens of a client without a row are inactive, refused and not refreshed', async () => {
+  it('the tokens of a client without a database row are inactive, refused and not refreshed', async () => {
     const { url, kysely } = running()
     const tokens = await obtain(url)
     await remove(kysely, 'oauth_application', { client_id: notes.clientId })
@@ -153,7 +153,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     await expectDead(url, tokens, asClaude)
   })
 
-  it('a platform that the configuration no longer has is a deleted client', async () => {
+  it('a platform that was removed from the configuration counts as a deleted client', async () => {
     const client_id = 'integration-vscode'
     const fields = { client_id, redirect_uri: 'http://127.0.0.1:9/', scope: 'openid courses:read' }
     await obtainTokens(running().url, fields, olivia)
@@ -166,7 +166,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     expect(await accessWhere([])).to.equal('the client was deleted')
   })
 
-  it('the grant of a code serves only its own person and client', async () => {
+  it('a code’s grant is valid only for the person and client of the code', async () => {
     await obtainTokens(running().url)
     const grantId = await grantOf(running(), notes.clientId)
     const findGrant = findGrantIn(running())

@@ -55,7 +55,7 @@ forEachDatabase('the data of a person', (start) => {
     expect(text).not.to.match(/argon2|digest|per_(?!sam)|hash|seed/)
   })
 
-  it('contains nothing of others, and any text as JSON [282, 283]', async () => {
+  it('contains no data about other people, and encodes any text as JSON [282, 283]', async () => {
     const name = '</script><b>"Sam"\\ \u202e'
     await change(service().kysely, 'person', { id: 'per_noor' }, { name })
     await insert(service().kysely, 'audit_event', {

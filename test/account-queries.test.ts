@@ -25,7 +25,7 @@ describe(page, () => {
     return { person, text, run }
   }
 
-  it('answers its member, with the cost and the limits of the Member API, and takes variables and the name of an operation', async () => {
+  it('runs a member’s query with the cost and limits of the Member API, and accepts variables and an operation name', async () => {
     const { run } = await opened()
     const { headers, body } = await run({ query })
     expect(headers.get('cache-control')).to.equal('no-store')
@@ -41,7 +41,7 @@ describe(page, () => {
     expect((await run({ query: two })).text).to.include(onlyOne)
   })
 
-  it('refuses requests of other pages, and without a session', async () => {
+  it('refuses requests from other pages and requests without a session', async () => {
     const { run } = await opened()
     for (const [headers, status] of [
       [{ 'x-form-token': '' }, 403],
@@ -61,7 +61,7 @@ describe(page, () => {
     expect(refusalOf(withoutSession)).to.equal('401 signed_out')
   })
 
-  it('is about the sites of the member only', async () => {
+  it('opens only for the member’s own sites', async () => {
     const { person, run } = await opened()
     expect((await run({ query }, {}, '/account/queries/open-kitchen')).status).to.equal(404)
     expect((await person.visit(`${page}?site=open-kitchen`)).status).to.equal(404)
@@ -69,7 +69,7 @@ describe(page, () => {
     expect(text).to.include('Open Kitchen School').and.not.include('Northlight')
   })
 
-  it('runs only queries from the plain form', async () => {
+  it('runs queries from the plain form, but no mutations', async () => {
     const { person } = await opened()
     const form = await person.visit(page)
     const answered = await person.send(form, page, { query: '{ viewer { name } }' })
@@ -78,7 +78,7 @@ describe(page, () => {
     expect(refused.text).to.include('This page runs queries only.')
   })
 
-  it('lets only the scripts of GraphiQL run, by a new nonce for each page', async () => {
+  it('lets only GraphiQL’s scripts run, with a new nonce for each page', async () => {
     const { person, text } = await opened()
     const response = await person.open(page)
     const policy = response.headers.get('content-security-policy') ?? ''

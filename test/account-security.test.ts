@@ -79,7 +79,7 @@ describe(`${page}: the password`, () => {
     return { people, password_hash, submit }
   }
 
-  it('ends also the sessions that the old password opened while it was checked', async () => {
+  it('also ends sessions that are opened with the old password while it is checked', async () => {
     const { password_hash, submit } = await openSlowly(1)
     // Measure the CPU time, because a busy machine makes the elapsed time longer.
     const before = process.cpuUsage()
@@ -91,7 +91,7 @@ describe(`${page}: the password`, () => {
     expect(Number(row.signed_out_at) - sentAt).to.be.above(checkMs / 4)
   })
 
-  it('stores one of two passwords that are sent at once, and asks the other browser to sign in', async () => {
+  it('stores one of two new passwords that are sent at once, and asks the other browser to sign in', async () => {
     const { people, submit } = await openSlowly(2)
     const places = (await submit()).map(({ headers }) => headers.get('location'))
     expect(places).to.have.members([page, `${page}?done=changed`])
@@ -99,7 +99,7 @@ describe(`${page}: the password`, () => {
     expect(await Promise.all(statuses)).to.have.members([200, 303])
   })
 
-  it('explains at the field what is wrong, and changes nothing', async () => {
+  it('explains next to the field what is wrong, and changes nothing', async () => {
     for (const [typed, problem] of [
       [{ current: 'wrong' }, 'This is not your current password.'],
       [{ password: 'too short', repeated: 'too short' }, 'Use at least 15 characters.'],

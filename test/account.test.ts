@@ -73,7 +73,7 @@ describe('/account', () => {
     })
   })
 
-  it('asks before it removes a connected app, and answers 404 for one of another person', async () => {
+  it('asks before it removes a connected app, and answers 404 for another person’s app', async () => {
     const { tokens } = await getTokens(service().url)
     const stranger = makePagePerson(service().url, june)
     expect((await stranger.visit(removeSamsNotes)).status).to.equal(404)
@@ -89,7 +89,7 @@ describe('/account', () => {
     expect(done.text).to.include('id="no-apps"')
   })
 
-  it('shows times in the time zone that the person chose for the browser, and else in UTC', async () => {
+  it('shows times in the time zone that the person chose for the browser, or else in UTC', async () => {
     const person = makePagePerson(service().url, olivia)
     const made = async () =>
       (await person.visit('/admin/northlight/applications/northlight-notes')).text
@@ -100,7 +100,7 @@ describe('/account', () => {
     expect(await made()).to.match(/:\d\d GMT\+9<\/time>/)
   })
 
-  it('lets a member choose notifications, and keeps those of other people', async () => {
+  it('lets a member choose notifications, and leaves other people’s choices unchanged', async () => {
     const enabled = async (person_id: string) => {
       const all = await rowsOf(service().kysely, 'notification_subscription', { person_id })
       return all.flatMap(({ id, enabled_at }) => (enabled_at === null ? [] : id))

@@ -44,7 +44,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
     }
   })
 
-  it('counts by day in UTC, the first and the last day whole, for this site only', async () => {
+  it('counts by UTC day, including the whole first and last day, for this site only', async () => {
     const analytics = await value(
       `{ analytics(${days}) { from until days { date ${Object.keys(nothing).join(' ')} } } }`,
     )
@@ -78,7 +78,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
     expect([...first.nodes, ...second.nodes]).to.deep.equal(nodes.slice(0, 2))
   })
 
-  it('counts more enrolments at one time than one statement reads', async () => {
+  it('counts all enrolments with the same time, even if one statement cannot read them all', async () => {
     await enrolTwentyThousand(running().service.stores.database, at('2015-05-05T05:05:05'))
     const { days, courses } = await value(
       `{ analytics(${between('2015-05-04', '2015-05-07')}) {
@@ -124,7 +124,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
     })
   }
 
-  it('counts the revenue of the last thirty days by default, and refuses too long a time', async () => {
+  it('counts the revenue of the last thirty days by default, and refuses a period that is too long', async () => {
     const { from, until } = await value('{ revenue { from until } }')
     expect(Date.parse(until) - Date.parse(from)).to.equal(30 * 86_400_000)
     const ask = (until: string, by = 'TOTAL') =>

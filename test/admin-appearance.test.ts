@@ -31,7 +31,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
   const signInPage = async (fields = {}) =>
     await follow(makeHeadlessPerson(sam), authorizeUrl(running().url, fields))
 
-  it('accepts only a small picture of the site as the logo', async () => {
+  it('accepts only a small image file of the same site as the logo', async () => {
     const document = await sendFile({ ...operator(), name: 'logo.pdf', bytes: pdf })
     const large = Buffer.concat([png, Buffer.alloc(600_000)])
     const heavy = await sendFile({ ...operator(), name: 'heavy.png', bytes: large })
@@ -137,14 +137,14 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
 })
 
 describe('the contrast of two colors (WCAG 2.2)', () => {
-  it('is the ratio of the recommendation, either way round', () => {
+  it('is the ratio that the recommendation defines, in either order', () => {
     expect(contrastOf('#000000', '#ffffff')).to.be.closeTo(21, 0.001)
     expect(contrastOf('#ffffff', '#ffffff')).to.equal(1)
     // On white, these greys are just above and just below the limit of 4.5.
     expect(contrastOf('#767676', '#ffffff')).to.be.within(4.5, 4.55)
     expect(contrastOf('#ffffff', '#777777')).to.be.within(4.47, 4.5)
   })
-  it('suffices in the dark scheme for the colors of every site', () => {
+  it('is sufficient in the dark scheme for any color that a site can choose', () => {
     const dark = /scheme: dark\)[^}]*/.exec(String(stylesheet.content))?.[0] ?? ''
     const grounds = matchesIn(dark, /--(?:card|page|warn|bad|good): (#\w+)/g)
     const parts = ['00', '33', '66', '99', 'cc', 'ff']

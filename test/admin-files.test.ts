@@ -116,7 +116,7 @@ forEachDatabase('files of a site', (start) => {
     expect(onDisk()).to.deep.equal(before)
   })
 
-  it('need the scope, bytes, and a name that is no path', async () => {
+  it('need the scope, content, and a name that is not a path', async () => {
     const names = ['', ' ', '../x.pdf', 'a/b.pdf', 'a\\b.pdf', '.pdf', 'a\r\n.pdf', 'a\0.pdf']
     for (const name of [...names, `${'x'.repeat(200)}.pdf`])
       expect(refusalOf(await send({ name })), JSON.stringify(name)).to.equal('400 invalid_request')
@@ -162,7 +162,7 @@ forEachDatabase('files of a site', (start) => {
     }
     const statusOf = async (address: string) => (await fetch(address)).status
 
-    it('are sent whole and in part, to be saved and not shown', async () => {
+    it('are sent whole or in part, as attachments that browsers do not display', async () => {
       expect(await bought()).to.deep.include({ downloadUrl: null, files: [] })
       const name = 'Zwölf "Einstellungen".pdf'
       const { id } = (await send({ name })).body
@@ -202,7 +202,7 @@ forEachDatabase('files of a site', (start) => {
       expect(running().log.join('')).not.to.include(new URL(downloadUrl).pathname)
     })
 
-    it('have addresses that cannot be changed, and end with their time, the purchase, the role, the account and the file', async () => {
+    it('have URLs that cannot be altered, and expire with time, the purchase, the role, the account and the file', async () => {
       const address = (await bought()).downloadUrl
       expect(await statusOf(address)).to.equal(200)
       expect(await statusOf(address.replace(/\.pdf$/, '.txt'))).to.equal(404)
@@ -236,7 +236,7 @@ forEachDatabase('files of a site', (start) => {
       expect(await statusOf(address), 'the address is for the file before').to.equal(404)
     })
 
-    it('keep their file from being deleted, and are changed under audit', async () => {
+    it('cannot be deleted while a product uses them, and changes are audited', async () => {
       const { body } = await send({ name: 'next.pdf' })
       expect(await refused(removal, { id: body.id })).to.equal('CONFLICT')
       await give(null)
@@ -267,7 +267,7 @@ forEachDatabase('one-time links for uploads', (start) => {
   const files = async () => (await value('{ files { nodes { id name sizeBytes } } }')).nodes
   afterEach(async () => await remove(kysely(), 'stored_file'))
 
-  it('take the bytes of a host once, for the tools that need the file', async () => {
+  it('accept one file from an MCP host, for the tools that need it', async () => {
     const { url: origin, token } = operator()
     const { url, expiresAt } = await readTool(origin, 'request_upload', { token })
     expect(Date.parse(expiresAt)).to.equal(clock.ms + 600_000)
@@ -307,7 +307,7 @@ forEachDatabase('one-time links for uploads', (start) => {
   })
 
   // [460]
-  it('serve one upload, also of several at once, and end after ten minutes', async () => {
+  it('accept one upload, even if several arrive at once, and expire after ten minutes', async () => {
     const [used, raced, expired] = [await request(), await request(), await request()]
     await put(used)
     expect([refusalOf(await put(used)), (await submit(used)).status]).to.deep.equal([GONE, 410])
@@ -322,7 +322,7 @@ forEachDatabase('one-time links for uploads', (start) => {
   })
 
   // [462]
-  it('are used by no rejected file', async () => {
+  it('are not used up by a rejected file', async () => {
     const [url, logo, before] = [await request(), await request('LOGO'), onDisk()]
     for (const [to, name, bytes, refusal, sentence] of [
       [url, 'guide.pdf', large, '413 invalid_request', 'too large'],
@@ -347,7 +347,7 @@ forEachDatabase('one-time links for uploads', (start) => {
   })
 
   // [461, 463]
-  it('cannot be guessed, and end with the access of the client or the role of the person', async () => {
+  it('cannot be guessed, and stop working when the client loses access or the person loses the role', async () => {
     const url = await request()
     const sealed = url.replace(/[^/]*\.(?=[^/]*$)/, 'AAAA.')
     for (const wrong of [`${url}x`, url.slice(0, -1), sealed, `${url}.x`])
@@ -391,7 +391,7 @@ describe('the kind of a file', () => {
     })
   }
 
-  it('has its own file name extension, in upper or lower case', () => {
+  it('must match the file name extension, in upper or lower case', () => {
     const kind = kindOfFile(pdf)
     const fits = ['A.PDF', 'pdf', 'a.pdf.html'].map((name) => kind && fitsName(kind, name))
     expect(fits).to.deep.equal([true, false, false])

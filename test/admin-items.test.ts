@@ -159,7 +159,7 @@ forEachDatabase('changes by the Admin API', (start) => {
       .where('action', 'not in', eventActions)
       .execute()
 
-  it('changes what is given of a course, an event, a product and the site, and keeps the rest', async () => {
+  it('changes only the given fields of a course, an event, a product and the site', async () => {
     const reads = await memberReader(running().url)
     const url = 'https://northlight.example/a'
     const names = { title: 'Another Title', fileName: 'another.pdf' }
@@ -306,7 +306,7 @@ forEachDatabase('changes of one site at once', (start) => {
     }
   })
 
-  it('let no event end before it starts', async () => {
+  it('do not let an event end before it starts', async () => {
     const id = await make('createEvent', kinds.Event)
     const changes = ['startsAt: "2027-01-10T20:30:00Z"', 'endsAt: "2027-01-10T20:00:00Z"'].map(
       (time) => `updateEvent(input: { id: "${id}", ${time} }) { id }`,
@@ -338,7 +338,7 @@ forEachDatabase('changes of one site at once', (start) => {
     expect(await audited('lecture.delete')).to.have.length(1)
   })
 
-  it('queue on 32 connections that change one row, and each sees the change before it', async () => {
+  it('from 32 connections to one row run in sequence, and each sees the result of the previous one', async () => {
     const names = Array.from({ length: 32 }, (_, index) => `name ${index}`)
     const changes = names.map((name) => `updateSite(input: { description: "${name}" }) { id }`)
     expect(await atOnce(...changes)).to.deep.equal([])
@@ -351,7 +351,7 @@ forEachDatabase('changes of one site at once', (start) => {
     expect(last).to.deep.equal([site.description])
   })
 
-  it('end with the role of the actor, also within one document', async () => {
+  it('are refused once the actor loses the role, even later in the same document', async () => {
     const other = await startOperator(running(), { person: { ...amir, site: 'sit_northlight' } })
     const { body } = await other.ask(
       'mutation { a: removeMember(id: "per_amir") { deletedId } b: inviteMember(input: { email: "friend@northlight.example", name: "Friend", roles: [ADMIN] }) { id } c: updateSite(input: { name: "Mine" }) { id } }',

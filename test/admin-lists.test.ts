@@ -82,7 +82,7 @@ forEachDatabase('lists of the Admin API', (start) => {
   }
 
   for (const list of ['students', 'members', 'orders', 'students(courseId: "crs_reading_light")']) {
-    it(`${list} comes oldest first on request, page by page`, async () => {
+    it(`${list} can be listed oldest first, page by page`, async () => {
       const one = await read(list, 'first: 1, sort: OLDEST')
       const rest = await read(list, `first: 100, sort: OLDEST, after: "${one.pageInfo.endCursor}"`)
       expect([...one.keys, ...rest.keys]).to.deep.equal((await read(list)).keys.toReversed())
@@ -127,7 +127,7 @@ forEachDatabase('lists of the Admin API', (start) => {
 forEachDatabase('people and orders of the Admin API', (start) => {
   const { run, value, refused, audited } = operatorSite(start)
 
-  it('gives each student with their enrolments, and each member with the earliest role', async () => {
+  it('returns each student with their enrolments, and each member with the earliest role', async () => {
     const { nodes } = await value('{ students { nodes { enrolmentCount enrolments { id } } } }')
     for (const { enrolmentCount, enrolments } of nodes)
       expect(enrolments).to.have.length(enrolmentCount)
@@ -140,7 +140,7 @@ forEachDatabase('people and orders of the Admin API', (start) => {
     expect(students.nodes[0]).to.deep.equal({ id: 'per_lena' })
   })
 
-  it('gives each lecturer with their courses, and each course with its lecturers by name', async () => {
+  it('returns each lecturer with their courses, and each course with its lecturers by name', async () => {
     const { nodes } = await value('{ lecturers { nodes { id courses { id } } } }')
     expect(nodes.map(({ id }: Json) => id)).to.deep.equal(['per_lena'])
     expect(nodes[0].courses.map(({ id }: Json) => id)).to.have.members([
@@ -170,7 +170,7 @@ forEachDatabase('people and orders of the Admin API', (start) => {
     expect(await refused(teaching('assignLecturer'), student)).to.equal('CONFLICT personId')
   })
 
-  it('gives an order with buyer, items and total, also after the buyer was removed', async () => {
+  it('returns an order with buyer, items and total, also after the buyer was removed', async () => {
     const film = await value(
       '{ order(number: "NL-1380") { totalCents currency refundedAt buyer { id name email } items { kind id } } }',
     )

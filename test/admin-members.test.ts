@@ -64,7 +64,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     expect(course).to.deep.equal({ lecturers: [] })
   })
 
-  it('lets only owners make, invite and unmake owners, and ends the access of a demoted admin at once [263]', async () => {
+  it('lets only owners promote, invite and demote owners, and ends the access of a demoted admin at once [263]', async () => {
     const admin = await startOperator(running(), amirHere)
     const invited = { input: { email: 'new@example.com', name: 'New', roles: ['OWNER'] } }
     const { id } = await value(invite, invited)
@@ -136,7 +136,7 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
     ])
   })
 
-  it('enrols a person, changes and ends it once each; the person sees it at once', async () => {
+  it('creates, changes and ends an enrolment, once each; the person sees each change at once', async () => {
     const reads = await memberReader(running().url, noor)
     const seen = async () => {
       const { viewer } = await reads('{ viewer { enrolledCourses { nodes { slug expireDate } } } }')
@@ -181,7 +181,7 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
     expect(await value('{ student(id: "per_lena") { id } }')).to.deep.equal({ id: 'per_lena' })
   })
 
-  it('shows of a person at two sites only the role and the enrolments at this one', async () => {
+  it('shows only the role and the enrolments at this site for a person at two sites', async () => {
     const bought = { person_id: 'per_marco', course_id: 'crs_knife', purchased_at: 1 }
     await insert(kysely(), 'course_purchase', { ...bought, id: 'pur_elsewhere' })
     const found = await run(

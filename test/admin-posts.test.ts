@@ -57,7 +57,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     expect(await race(task, task)).to.deep.equal([])
   }
 
-  it('reaches the inboxes of subscribers at their next request, once, and of no person who unsubscribed or lost the role', async () => {
+  it('reaches subscribers’ inboxes once, at their next request, but not people who unsubscribed or lost the role', async () => {
     await subscribe(subscribers.slice(0, 3))
     const [off = '', mail = '', gone = ''] = subscribers
     const ofPerson = (person_id: string) =>
@@ -76,7 +76,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     expect(await receivers(id)).to.deep.equal(['per_sam'])
   })
 
-  it('continues a delivery that stopped, and doubles nothing', async () => {
+  it('resumes an interrupted delivery without duplicates', async () => {
     await subscribe(subscribers)
     const { id } = await create()
     expect((await publish(id)).deliveredAt).to.equal(null)

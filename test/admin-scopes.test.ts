@@ -30,13 +30,13 @@ describe('the schema of the Admin API', () => {
   schemaSuite(schema, /\bnull\b/i)
 
   // [Not shown 9; threat 16]
-  it('opens an operation by every operator scope that is not the platform’s own', () => {
+  it('has an operation for every operator scope, except those that the platform serves', () => {
     const opened = new Set(fields.flatMap((field) => scopesOfField(field)))
     const expected = everyScope.filter((scope) => !servedByThePlatform.test(scope))
     expect([...opened]).to.have.members(expected)
   })
 
-  it('needs a scope of the catalogue for each operation, a write scope for each change', () => {
+  it('requires a scope of the catalogue for each operation, and a write scope for each change', () => {
     for (const { kind, field } of operations) {
       const needed = scopesOfField(field)
       expect(needed, field.name).to.not.deep.equal([])
@@ -131,7 +131,7 @@ describe('the Admin API over HTTP', () => {
     })
   }
 
-  it('ends with the role of the person', async () => {
+  it('denies access when the person loses the role', async () => {
     const other = await startOperator(running(), { person: { ...amir, site: 'sit_northlight' } })
     expect((await other.ask('{ site { id } }')).status).to.equal(200)
     const here = { person_id: 'per_amir', site_id: 'sit_northlight' }
@@ -212,7 +212,7 @@ forEachDatabase('what another site has', (start) => {
     ])
   })
 
-  it('is not reached with a text that PostgreSQL cannot store; the error names the argument', async () => {
+  it('cannot be reached with text that PostgreSQL cannot store; the error names the argument', async () => {
     for (const operation of operations) {
       for (const { path, type } of slotsOf(operation)) {
         if (type !== 'ID' && type !== 'String') continue

@@ -40,7 +40,7 @@ describe('/admin', () => {
   }
 
   // [class tenant; threat 16]
-  it('answers 404 for an unknown site or application, and one of another site on every page and form', async () => {
+  it('answers 404 on every page and form for an unknown site or application, or one of another site', async () => {
     const unknown = await operator.visit('/admin/nowhere')
     expectAnswer(unknown, 404, '<a id="admin" class="button second" href="/admin">')
     for (const id of ['nothing', 'demo-resource-server'])
@@ -187,7 +187,7 @@ describe('/admin', () => {
     expect(none.text).to.include('No matching applications')
   })
 
-  it('lets no two applications of a site have the same name', async () => {
+  it('does not let two applications of a site have the same name', async () => {
     const only = { ...publicEntry, name: 'Only One' }
     const page = await create(only)
     const again = await create({ ...confidentialEntry, name: 'only one' })

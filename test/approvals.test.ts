@@ -85,7 +85,7 @@ forEachDatabase('approvals of changes', (start) => {
     expect(event).to.include({ actor_person_id: 'per_olivia', site_id: 'sit_northlight' })
   })
 
-  it('covers these arguments only, for ten minutes, and nothing that was rejected', async () => {
+  it('cover only the approved arguments, for ten minutes, and never a rejected change', async () => {
     await refused()
     await decide('approve')
     await refused('publish_course', { id: 'crs_slow_bread' })
@@ -97,7 +97,7 @@ forEachDatabase('approvals of changes', (start) => {
     expect(await publishedAt()).to.equal(null)
   })
 
-  it('is needed at /admin/graphql too, for each change of a document', async () => {
+  it('are needed at /admin/graphql too, for each change of a document', async () => {
     const { url, token, id } = begun()
     const query = `mutation { one: archiveCourse(id: "${id}") { id } two: publishCourse(id: "${id}") { id } }`
     const { body } = await postJson(url + paths.adminGraphql, { query }, { token })
@@ -108,7 +108,7 @@ forEachDatabase('approvals of changes', (start) => {
     }
   })
 
-  it('lets an owner choose which changes need one; at most 50 wait for one client, also after parallel requests', async () => {
+  it('let an owner choose which changes need one; at most 50 wait for one client, also after parallel requests', async () => {
     await setPolicy('every')
     const titles = Array.from({ length: 60 }, (_, number) => `Fog ${number}`)
     const problems = await Promise.all(titles.map((title) => refused('update_course', { title })))

@@ -51,7 +51,7 @@ describe('the table of assistants (config/assistants.json)', () => {
     ['an unknown placeholder', { member: [command('{url} {client_id} {secret}')] }, 'member'],
     ['an instruction for members without client_id', { member: [command('{url}')] }, 'member'],
     ['an instruction for operators with client_id', { operator: [withClient] }, 'operator'],
-    ['a callback that is no address', { callbacks: [callback('nowhere')] }, 'callbacks'],
+    ['a callback that is not a URL', { callbacks: [callback('nowhere')] }, 'callbacks'],
     ['an unknown kind', { member: [{ kind: 'script', title: 'x' }] }, 'member'],
     ['an unknown field', { secret: 'x' }, ''],
   ] as const) {
@@ -136,7 +136,7 @@ describe('the callbacks of an assistant', () => {
     }
   })
 
-  it('are on any host where people run the assistant themselves', () => {
+  it('may be on any host if people run the assistant themselves', () => {
     const own = 'https://chat.school.example/api/mcp/northlight/oauth/callback'
     expect(isOwn('librechat', own)).to.equal(true)
     for (const other of [

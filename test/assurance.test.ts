@@ -217,7 +217,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
   })
 
   // [342, 343]
-  it('covers added areas at uploads and forward auth, and ends with the age of the sign-in', async () => {
+  it('covers added areas at uploads and forward auth, and expires with the age of the sign-in', async () => {
     await demand('storage orders', 3600)
     const nothing = { name: 'a.png', bytes: new Uint8Array(), mediaType: 'image/png' }
     const upload = async (token: string) =>
@@ -248,7 +248,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
   })
 
   // [344, 345]
-  it('is demanded at the pages for secrets and deletions, and set only by an owner with two factors', async () => {
+  it('is demanded on the pages for secrets and deletions, and set only by an owner with two factors', async () => {
     const { url, kysely } = service()
     const weak = makePagePerson(url, olivia)
     await expectNeeded(weak.visit(page))
@@ -315,7 +315,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
   })
 
   // [347]
-  it('can cover every operator scope: at the authorization, and for tokens from before', async () => {
+  it('can cover every operator scope, both at authorization and for earlier tokens', async () => {
     const { url, kysely } = service()
     const before = await tokenOf('courses:read')
     const read = '{ courses(first: 1) { totalCount } }'
@@ -395,7 +395,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect((await run(stepped.tokens.access_token)).status).to.equal(200)
   })
 
-  it('is met by an MCP client that ignores step-up challenges, if it covers everything', async () => {
+  it('is met by an MCP client that ignores step-up challenges, if every operator scope requires it', async () => {
     const answers = { ...olivia }
     const redirectUri = 'http://127.0.0.1:9/callback'
     const { provider, callback } = sdkProvider({ redirectUri }, answers)

@@ -77,7 +77,7 @@ function limitsSuite(start: () => Limits): void {
     expect(await limits.begin({ login: sam, address: '198.51.100.7' })).to.equal(undefined)
   })
 
-  it('count no success', async () => {
+  it('do not count successes', async () => {
     await using limits = start()
     for (let turn = 0; turn < 30; turn += 1)
       expect(await limits.begin(attempt, true), `turn ${turn}`).to.equal(undefined)
@@ -94,7 +94,7 @@ function limitsSuite(start: () => Limits): void {
     expect(await begin(limits, 20, fresh)).to.equal(4)
   })
 
-  it('count only its own failures for a known browser', async () => {
+  it('count only a known browser’s own failures', async () => {
     await using limits = start()
     await begin(limits, 40, (turn) => ({ login: sam, address: `192.0.${turn}.1` }))
     const known = { login: sam, address: '192.0.1.1', browserId: 'one' }
@@ -102,7 +102,7 @@ function limitsSuite(start: () => Limits): void {
     expect(await limits.begin({ ...known, browserId: 'two' })).to.equal(undefined)
   })
 
-  it('keep no counts of accounts for an exhausted address (weakness 4)', async () => {
+  it('do not store account counts for an exhausted address (weakness 4)', async () => {
     await using limits = start()
     await begin(limits, 7, ofAnyAccount)
     const before = limits.size()
@@ -119,7 +119,7 @@ describeOnServers('attempt limits with Redis', () => {
 
   limitsSuite(() => limitsOf(new Redis(server().port, '127.0.0.1')))
 
-  it('are shared by processes, and store neither address nor account in clear', async () => {
+  it('are shared by processes, and store neither address nor account in clear text', async () => {
     await using one = limitsOf(new Redis(server().port, '127.0.0.1'))
     await using two = limitsOf(new Redis(server().port, '127.0.0.1'))
     let free = 0

@@ -298,7 +298,7 @@ withDatabases('the stream of audit events', (open) => {
     expect(new Set(taken.map(({ id }) => id)).size).to.equal(5)
   })
 
-  it('has no event of a change that was rolled back', async () => {
+  it('has no event for a change that was rolled back', async () => {
     const change = { subject: { kind: 'site', id: 'north' }, siteId: 'north' } as const
     const now = { now: Date.now() }
     const { kysely } = database()

@@ -239,7 +239,7 @@ describe('/oauth/authorize after a change', () => {
     })
   }
 
-  it('redirects to no address of a deleted client', async () => {
+  it('does not redirect to an address of a deleted client', async () => {
     await change(service().kysely, 'oauth_application', { client_id }, { deleted_at: 1 })
     const { status, headers, body } = await askToAuthorize(service().url)
     expect([status, headers.get('location')]).to.deep.equal([400, null])

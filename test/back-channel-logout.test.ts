@@ -155,7 +155,7 @@ describe('back-channel logout', () => {
     })
   }
 
-  it('notifies no application without an address, and of no sign-in without openid', async () => {
+  it('does not notify applications without an address, or of sign-ins without openid', async () => {
     const { service } = running()
     const { url } = service
     await obtain(url, { authorization: { ...asPortal, scope: 'account:read' }, token: asPortal })
@@ -165,7 +165,7 @@ describe('back-channel logout', () => {
   })
 
   // [Back-Channel Logout §2.5; Back-Channel Logout §2.8; 135]
-  it(`gives up after ${NOTICE_ATTEMPTS_MAX} attempts, follows no redirect, and shows operators why`, async () => {
+  it(`gives up after ${NOTICE_ATTEMPTS_MAX} attempts, does not follow redirects, and shows operators why`, async () => {
     const { service, party, clock } = running()
     await (await signInAtPortal(service)).signOut()
     for (let time = 1; time <= NOTICE_ATTEMPTS_MAX; time += 1) {
@@ -247,7 +247,7 @@ describe('back-channel logout', () => {
   })
 
   // [threat 25; 135]
-  it('posts to no private address, even an imported one', async () => {
+  it('does not post to a private address, even an imported one', async () => {
     const { fetch, failures } = guardedFetch()
     await using service = await startService({ ...on, fetch })
     const own = `${service.url.replace('http:', 'https:')}/healthz`
@@ -257,7 +257,7 @@ describe('back-channel logout', () => {
     expect((await pending(service)).notices).to.equal(1)
   })
 
-  it('adds no sid to an id_token while it is off', async () => {
+  it('does not add sid to an id_token while it is off', async () => {
     await using off = await startService()
     await choose(off, { backchannel_logout_uri: logoutUri })
     expect(decodeJwt((await signInAtPortal(off)).idToken)).to.not.have.property('sid')

@@ -94,7 +94,7 @@ withDatabases('a sign-in with an imported hash', (open) => {
   }
   const bcrypt = hashBcrypt(attempt.password, 4)
 
-  it('replaces no hash of an account that was disabled during the check', async () => {
+  it('does not replace the hash of an account that was disabled during the check', async () => {
     await importRecords(database(), [person('ann', bcrypt)])
     const { replaceHash } = makeCredentialStore(database(), key)
     await change(database().kysely, 'person', {}, { disabled_at: 1 })
@@ -103,7 +103,7 @@ withDatabases('a sign-in with an imported hash', (open) => {
     expect(await replaceHash('per_ann', bcrypt, 'renewed')).to.equal(true)
   })
 
-  it('replaces the hash by one of Argon2id at full cost, which stays until the import has another [222]', async () => {
+  it('replaces the hash with Argon2id at full cost, and keeps it until the import has another [222]', async () => {
     const signIn = signInTo()
     const cheaper = hashSync(attempt.password, { ...costly, memoryCost: 8192, timeCost: 1 })
     for (const imported of [bcrypt, cheaper]) {
@@ -168,7 +168,7 @@ describe('imported password hashes', () => {
 
   const unreadable = 'no hash at all'
 
-  it('do not match by the password of the substitute', async () => {
+  it('do not match the password of the stand-in', async () => {
     for (const password of ['', 'undefined', 'null', 'right'])
       expect(await verify(undefined, password), password).to.equal(false)
     for (const own of [undefined, unreadable])
@@ -177,7 +177,7 @@ describe('imported password hashes', () => {
   })
 
   // Compare the hashes that the threads check, because only they determine the time.
-  it('take the time of the substitute when there is no hash', async () => {
+  it('take as long as the stand-in if the hash is missing or unreadable', async () => {
     expect(readPasswordHash(unreadable), 'a thread checks nothing').to.be.a('string')
     for (const own of [theirs, undefined, unreadable]) {
       const posting = mock.method(Worker.prototype, 'postMessage')

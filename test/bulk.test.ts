@@ -117,7 +117,7 @@ describe('export and import of what operators made', () => {
   const { running, kysely, run } = operatorSite(startService)
   const recordsOf = async () => await exportRecords(running().service.stores.database)
 
-  it('keeps every record, and leaves out removed ones', async () => {
+  it('keeps every record except removed ones', async () => {
     const made = await run(`mutation {
       course: createCourse(input: { slug: "fog", title: "Fog", summary: "Grey." }) { id }
       product: createDigitalProduct(
@@ -243,7 +243,7 @@ async function addJoined({ kysely }: Database, email: string) {
 withDatabases('import of wrong lines', (open) => {
   const database = fresh(open)
 
-  it('rejects wrong lines and what needs their records, and writes all others, also what needs a stored record', async () => {
+  it('rejects invalid lines and lines that refer to them, and writes all others, including those that need stored records', async () => {
     const rejects: string[] = []
     const help = { id: 'con_1', site: 'sit_pottery', slug: 'help', title: 'Help', summary: 'Help' }
     const helped = { id: 'pur_2', consultingService: 'con_1', person: 'per_ada' }
@@ -347,7 +347,7 @@ withDatabases('import of wrong lines', (open) => {
     ])
   })
 
-  it('rejects applications that the engine or the policy would refuse, and ports at other hosts than a callback', async () => {
+  it('rejects applications that the engine or the policy would refuse, and ports on hosts without a callback', async () => {
     const application = (clientId: string, more: object) => ({
       ...{ type: 'application', clientId, kind: 'site', site: 'sit_pottery', name: clientId },
       ...{ authMethod: 'client_secret_post', applicationType: 'web', scopes: ['account:read'] },
@@ -388,7 +388,7 @@ withDatabases('import of wrong lines', (open) => {
     expect(report.written).to.deep.equal({ person: 990 })
   })
 
-  it('rethrows errors that no line causes', async () => {
+  it('rethrows errors that are not caused by a line', async () => {
     await importRecords(database(), [site])
     await sql`drop table course_lecturer`.execute(database().kysely)
     const failed = importRecords(database(), [course('wheel', { lecturers: [] })])
@@ -438,7 +438,7 @@ withDatabases('import with --missing', (open) => {
     [unidentified, [person('ada'), { type: 'person', name: 'Eve' }]],
     [unidentified, [person('ada'), { id: 'per_eve' }]],
   ] as const) {
-    it(`ends no access if ${why} [200]`, async () => {
+    it(`does not end any access if ${why} [200]`, async () => {
       await importRecords(database(), all)
       expect(await importWith('end', lines)).to.deep.equal([why, []])
     })

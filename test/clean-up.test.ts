@@ -118,7 +118,7 @@ withDatabases('clean-up', (open, newPlace) => {
   })
 })
 
-it('clean-up and codes keep the single use of a code that outlives its access token [190]', async () => {
+it('a code stays single-use after clean-up, even if it outlives its access token [190]', async () => {
   const lifetimes = { authorizationCodeSeconds: 600, accessTokenSeconds: 60 }
   await using running = await startWith({ lifetimes })
   const { url, service } = running

@@ -195,7 +195,7 @@ describe('the error of a faulty client', () => {
   })
 
   // [RP-Initiated Logout §3]
-  it('shows a refused sign-out address in the same way, and the sign-out without it', async () => {
+  it('shows a refused sign-out address in the same way, and offers a sign-out without it', async () => {
     const query = new URLSearchParams({
       client_id: notes.clientId,
       post_logout_redirect_uri: 'https://notes.example/signed-out/?id=secret"><a href=x>',
@@ -214,7 +214,7 @@ describe('the error of a faulty client', () => {
     )
   })
 
-  it('says about a scope what operators see', async () => {
+  it('explains a refused scope with the reason that operators see', async () => {
     const fields = { ...asPortal, client_secret: undefined, scope: 'openid courses:read' }
     const answer = await askToAuthorize(url(), fields)
     const said = locationOf(answer).searchParams.get('error_description') ?? ''

@@ -120,12 +120,12 @@ describe('environment: all problems at once, without secrets (design, Errors and
     )
   })
 
-  it('names a missing secret with the rest', () => {
+  it('names a missing secret along with the other problems', () => {
     const problems = problemsOf({ BASE_URL: 'https://id.example', PORT: 'x', LOG_LEVEL: 'loud' })
     expect(problems.join('\n')).to.match(/^PORT.*LOG_LEVEL.*SECRET or SECRET_FILE must be set/s)
   })
 
-  it('repeats no password, wherever it was put by mistake', () => {
+  it('does not repeat a password, wherever it was put by mistake', () => {
     const password = 'hunter2-hunter2-hunter2'
     for (const variables of [
       { SECRET: password },
@@ -214,7 +214,7 @@ describe('config: the files (design, Errors and configuration)', () => {
     ['an endless lifetime', living({ accessTokenSeconds: 1e9 }), 'accessToken'],
     ['half a second', living({ accessTokenSeconds: 0.5 }), 'accessToken'],
     ['a loopback host of another kind', { loopbackHosts: ['0.0.0.0'] }, 'loopback'],
-    ['no loopback host', { loopbackHosts: [] }, 'loopbackHosts'],
+    ['an empty list of loopback hosts', { loopbackHosts: [] }, 'loopbackHosts'],
   ] as const) {
     it(`refuse ${why}, and name the file and the setting`, () => {
       expect(() => readWith(change)).to.throw(problem)
@@ -270,7 +270,7 @@ describe('config: the files (design, Errors and configuration)', () => {
     ['http to another machine', { address: 'http://platform.internal' }, '0.address'],
     ['a query', { address: 'https://platform.internal/?a=b' }, '0.address'],
     ['a password', { address: 'https://a:b@platform.internal' }, '0.address'],
-    ['an audience that is no URI', { audience: 'platform' }, '0.audience'],
+    ['an audience that is not a URI', { audience: 'platform' }, '0.audience'],
     ['the issuer', { audience: 'http://127.0.0.1:3000' }, 'must differ from BASE_URL'],
     ['the issuer with a slash', { audience: 'http://127.0.0.1:3000/' }, 'BASE_URL'],
     ['a client_id', { audience: 'https://app.example/client.json' }, 'metadata document'],

@@ -181,7 +181,7 @@ describe('/connect', () => {
     expect(home.headers.get('content-security-policy')).to.include("script-src 'none'")
   })
 
-  it('lists no site that published nothing, and shows the page of such a site [215]', async () => {
+  it('does not list a site that has published nothing, but shows its page [215]', async () => {
     const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
     await insert(service().kysely, 'site', site)
     expect((await open('/connect')).text).to.not.include('brand-new')

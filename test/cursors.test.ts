@@ -8,7 +8,7 @@ describe('cursors', () => {
   const running = sharedService()
   const cursors = makeCursors([Buffer.alloc(32, 1)])
 
-  it('are the place and a signature over it and the scope, in base64url', () => {
+  it('contain the position and a signature over it and the scope, in base64url', () => {
     const scope = ['per_sam', 'sit_northlight', 'notifications']
     const handedOut = '1GM8V613OYEg-NyZFliPvlsxNzk1MjQ1NzcyMTg5LCJub3Rfc2FtXzE0Il0'
     expect(cursors.open(handedOut, scope)).to.deep.equal([1795245772189, 'not_sam_14'])

@@ -123,7 +123,7 @@ describe('auth.md', () => {
 })
 
 describe('a template of a document', () => {
-  it('keeps a section only when its name has a value, or has none, and reads nothing in a value', () => {
+  it('keeps a section if its name has a value, an inverted section if not, and does not expand placeholders in values', () => {
     const template =
       'one\n{{#more}}\n{{^last}}\ntwo\n{{/last}}\n{{/more}}\n{{last}}{{#more}}!{{/more}}'
     expect(fillTemplate(template, { more: true, last: '' })).to.equal('one\ntwo\n!')
@@ -161,7 +161,7 @@ describe('openapi.json', () => {
     expect(strangers(JSON.stringify(document))).to.deep.equal([])
   })
 
-  it('describes 503 without a challenge, because it does not judge the token', () => {
+  it('describes 503 without a challenge, because 503 says nothing about the token', () => {
     expect(document.components.responses.ServiceUnavailable.headers).to.have.all.keys('Retry-After')
   })
 })

@@ -246,7 +246,7 @@ describe('DPoP proofs that are hostile', () => {
   })
 
   // [RFC 9449 §8; RFC 9449 §9]
-  it('need a nonce when they are old, which every endpoint accepts (§8)', async () => {
+  it('need a nonce when they are old; every endpoint accepts the same nonce (§8)', async () => {
     const { url } = running()
     const { key, refreshToken: refresh_token } = holder()
     const iat = Math.floor(Date.now() / 1000) - 3600

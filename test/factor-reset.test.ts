@@ -106,7 +106,7 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
   })
 
   // [452]
-  it('stays for a week after a mail set a new password, so that the mailbox alone opens nothing', async () => {
+  it('stays for a week after a password reset by mail, so that the mailbox alone is not enough', async () => {
     const { person, path, page } = await opened()
     const asking = makePagePerson(service().url, sam)
     await asking.submit('/recover', { login: sam.login })
@@ -144,7 +144,7 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
   })
 
   // [454]
-  it('is removed once, by no older link, and by none after 20 minutes', async () => {
+  it('is removed only once, and not by an older link or after 20 minutes', async () => {
     const { clock, add } = service()
     const first = await opened()
     const second = await opened(2)
@@ -159,7 +159,7 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
   })
 
   // [455]
-  it('is not mailed about again and again, and shows each browser its latest code', async () => {
+  it('causes a limited number of mails, and each browser shows its latest code', async () => {
     const [{ person, ask }, { ask: askElsewhere }] = [await firstStep(), await firstStep()]
     const sent = [await ask(), await ask(), await askElsewhere()]
     for (const { path } of sent) expect(path).to.equal('/recover-sent/second-factor')

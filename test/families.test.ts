@@ -69,7 +69,7 @@ describe('token values', () => {
     })
   }
 
-  it('are not genuine after a change of any character [RFC 6749 §10.3; RFC 6749 §10.4]', () => {
+  it('are invalid after a change of any character [RFC 6749 §10.3; RFC 6749 §10.4]', () => {
     const value = writeAccess(1, ['openid'])
     for (const [at, letter] of [...value].entries()) {
       const other = letter === 'b' ? 'c' : 'b'
@@ -132,7 +132,7 @@ forEachStorage('a family that is refreshed for weeks', (start) => {
   const service = sharedService({ now: () => time }, start)
 
   // [RFC 6749 §10.4; RFC 9700 §2.2.2; RFC 9700 §4.14.2; MCP Authorization §Token Theft]
-  it('occupies constant space, and ends with its grant at any token it ever had [design 10]', async function () {
+  it('occupies constant space, and ends with its grant when any of its earlier tokens is used [design 10]', async function () {
     this.timeout(300_000)
     const { url, kysely } = service()
     let tokens = await obtain(url)
@@ -169,7 +169,7 @@ describe('a copy of the database with an old refresh token (design 10, decision 
   const SECRET = 'the-secret-of-these-tests-is-long-enough-to-be-one'
   const service = sharedService({ environment: { SECRET } })
 
-  it('contains no token, derives none that is accepted, and harms none', async () => {
+  it('contains no token, cannot be used to derive a valid one, and does not harm existing ones', async () => {
     const { url, kysely } = service()
     const { refreshToken, accessToken } = await obtainTokens(url)
     const { body: live } = await refresh(url, refreshToken)

@@ -129,7 +129,7 @@ describe('forward auth', () => {
   })
 
   // [threat 27]
-  it('and introspection tell a resource server only of tokens of its site [139]', async () => {
+  it('and introspection tell a resource server only about tokens of its site [139]', async () => {
     const here = await registerResourceServer(service(), 'sit_northlight')
     const elsewhere = await registerResourceServer(service(), 'sit_open_kitchen')
     const member = await obtain(url())
@@ -150,7 +150,7 @@ describe('forward auth', () => {
     }
   })
 
-  it('refuses a token that is bound to a key, because a proxy shows no proof (RFC 9449 §7)', () => {
+  it('refuses a token that is bound to a key, because a proxy does not present a proof (RFC 9449 §7)', () => {
     const proxy = { clientId: 'rs', origin: 'resource_server', state: 'active' } as const
     const asked = { ...proxy, authMethod: 'client_secret_post' } as const
     const verdictOn = (jkt: string | undefined) =>
@@ -190,7 +190,7 @@ describe('identity headers', () => {
     expect(of({ name })['X-Auth-Name']).to.match(/^[\x21-\x7e]+$/)
   })
 
-  it('separate the items of a list by one space, and truncate a name between two characters, and an id never', () => {
+  it('separate the items of a list by one space, and truncate a name between two characters, but never an id', () => {
     expect(of({ roles: ['owner', 'a b'] })['X-Auth-Roles']).to.equal('owner a%20b')
     const long = `${'x'.repeat(509)}\u{1F393}\u{1F393}`
     expect(of({ name: long })['X-Auth-Name']).to.equal('x'.repeat(509))

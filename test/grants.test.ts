@@ -290,7 +290,7 @@ withDatabases('grants and applications', (open) => {
 
   const refusal = { route: 'token', error: 'invalid_grant', reason: 'x', requestId: 'r' }
 
-  it('only the last refusals of an application are kept, and none of other clients', async () => {
+  it('only the latest refusals of applications are kept; those of other clients are not stored', async () => {
     const { clientId } = await create(entryOf({}))
     const refusals = makeRefusedRequests(database)
     for (let number = 0; number < REFUSALS_PER_CLIENT + 10; number += 1) {

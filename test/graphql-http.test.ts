@@ -102,7 +102,7 @@ describe('POST /member/graphql', () => {
     expect(headers.get('access-control-allow-credentials')).to.equal(null)
   })
 
-  it('explains itself to a browser, with a link to the schema, and answers HEAD of a program with 405', async () => {
+  it('explains itself to a browser, with a link to the schema, and answers a program’s HEAD request with 405', async () => {
     const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
     const { url } = running()
     const page = await get(url + paths.graphql, { accept })
@@ -186,7 +186,7 @@ describe('POST /member/graphql', () => {
     }
     for (const [limit, query] of Object.entries(beyond)) {
       // [threat 18]
-      it(`refuse a document beyond the limit of ${limit} with 400 by name [105]`, async () => {
+      it(`refuse a document beyond the limit of ${limit} with 400, and name the limit [105]`, async () => {
         for (const accept of ['application/json', responseJson]) {
           const { status, headers, body } = await send({ query }, { accept })
           expect([status, body.data]).to.deep.equal([400, undefined])

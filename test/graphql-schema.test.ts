@@ -53,14 +53,14 @@ describe('the schema of the Member API [Not shown 1; Not shown 3; Viewer 2]', ()
     expect(ownTypes.filter(isInputObjectType)).to.deep.equal([])
   })
 
-  it('gives everything with an id to node(id:), as Relay expects', () => {
+  it('makes every type with an id available through node(id:), as Relay expects', () => {
     const withId = ownTypes.filter(isObjectType).filter((type) => 'id' in type.getFields())
     const nodes = withId.filter((type) => type.getInterfaces().some(({ name }) => name === 'Node'))
     expect(nodes).to.deep.equal(withId)
     expect(String(schema.getQueryType()?.getFields()['node']?.type)).to.equal('Node')
   })
 
-  it('has the roles and topics as values, spelled as in data', () => {
+  it('has the roles and topics as enum values, spelled as in the data', () => {
     const valuesOf = (name: string) => {
       const type = schema.getType(name)
       return isEnumType(type) ? type.getValues().map(({ value }) => value) : []
@@ -74,7 +74,7 @@ describe('the schema of the Member API [Not shown 1; Not shown 3; Viewer 2]', ()
     expect(await response.text()).to.equal(schemaText)
   })
 
-  it('shows nothing of an order in a query of every field [Viewer 1] [Viewer 1.3]', async () => {
+  it('does not show any order data in a query of every field [Viewer 1] [Viewer 1.3]', async () => {
     const [viewer] = operationsOf(schema).filter(({ field }) => field.name === 'viewer')
     if (!viewer) throw new Error('there is no viewer')
     const reads = await memberReader(running().url)

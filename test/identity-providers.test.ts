@@ -77,7 +77,7 @@ describe('an identity provider that lies', () => {
   })
 
   // [330]
-  it('gets a request with PKCE, state, nonce, and its own redirect URI, unless it is unknown', async () => {
+  it('gets a request with PKCE, state, nonce and its own redirect URI, unless the provider is unknown', async () => {
     const login_hint = sam.login
     const { person, page, left, asked } = await leave(service(), 'acme', { login_hint })
     const unknown = new URL(`${page.url.pathname}/provider/unknown`, page.url)
@@ -198,7 +198,7 @@ describe('an identity provider that lies', () => {
   })
 
   // [323]
-  it('takes the response of one provider only at its own callback', async () => {
+  it('cannot send its response to the callback of another provider', async () => {
     await link('u1', 'per_sam')
     const { person, asked } = await leave(service(), 'acme')
     network.hears(asked)
@@ -269,7 +269,7 @@ describe('an identity provider that lies', () => {
   })
 
   // [332]
-  it('signs in no disabled account, and explains a refusal of the provider', async () => {
+  it('does not sign in a disabled account, and explains a refusal by the provider', async () => {
     await link('u1', 'per_noor')
     await change(service().kysely, 'person', { id: 'per_noor' }, { disabled_at: 1 })
     const disabled = '403 Your account is disabled. Please ask an operator of your school.'
@@ -305,7 +305,7 @@ describe('an identity provider that lies', () => {
   })
 
   // [380]
-  it('takes the form that Apple sends, and proves itself with a token that is signed for it', async () => {
+  it('may be Apple, which sends a form and requires a signed client secret', async () => {
     const metadata = {
       token_endpoint_auth_methods_supported: ['client_secret_post'],
       authorization_response_iss_parameter_supported: false,

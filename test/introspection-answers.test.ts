@@ -145,7 +145,7 @@ const groups: readonly Group[] = [
     'an id_token and a wrong secret': of('idToken', { client_secret: 'x' }),
     'an unknown client': x({ client_id: 'nobody' }),
     'an unknown client that accepts HTML': x({ client_id: 'nobody' }, ['Accept', 'text/html']),
-    'the address of no document': x({ client_id: `${page}/client` }),
+    'a document URL without a document': x({ client_id: `${page}/client` }),
     'an impossible client_id': x({ client_id: '\0é' }),
     'no secret': x({ client_id: rsId }),
     'a wrong secret': () => asked('x', { client_secret: 'x' }),
@@ -157,7 +157,7 @@ const groups: readonly Group[] = [
     'Basic with a plus for a space': x({}, raw('a+b:x')),
   }),
   [{ ...toNotes, open: page }, { 'a public client from a page': by(asNotes, 'bound', origin) }],
-  [{ ...wrong, open: page }, { 'an unknown one from a page': x({ client_id: 'nobody' }, origin) }],
+  [{ ...wrong, open: page }, { 'unknown client from a page': x({ client_id: 'nobody' }, origin) }],
   group(hasSecret, {
     'a confidential client from a page': by(asResourceServer, 'bound', origin),
     'a confidential client from a page, with a wrong secret': x(withWrongSecret, origin),

@@ -110,7 +110,7 @@ forEachDatabase('the Admin API: invitations', (start) => {
   })
 
   // [205, 206]
-  it('of a site are limited in 24 hours for every operator and client, also if they are withdrawn or sent again', async () => {
+  it('of a site are limited per 24 hours for every operator and client, even if they are withdrawn or sent again', async () => {
     await using service = await start({
       policy: policyWith({ limits: { invitationsPerSiteAndDayMax: 2 } }),
     })

@@ -150,7 +150,7 @@ describe('/invitation', () => {
     expect(await rolesOf(service(), ines.login)).to.deep.equal(['Ines Newcomer: owner'])
   })
 
-  it('keeps the later one of a removal and an acceptance [209]', async () => {
+  it('keeps the later of a removal and an acceptance [209]', async () => {
     const { path, operator, person, page } = await opened(noor, 'LECTURER')
     const [, joined] = await Promise.all([
       operator.ask('mutation { removeMember(id: "per_noor") { deletedId } }'),
@@ -181,7 +181,7 @@ describe('/invitation', () => {
     expect((await stranger.send(page, known, { answer: 'accept' })).status).to.equal(200)
   })
 
-  it('escapes names, and explains what is wrong at the field [258]', async () => {
+  it('escapes names, and explains next to the field what is wrong [258]', async () => {
     const { path, person, page } = await opened(ines)
     for (const name of ['x'.repeat(121), 'a\u202eb', 'a\nb', ' ', '\u200b', ' \u3164\u2060']) {
       const seen = await person.send(page, path, { ...both, name })
@@ -313,7 +313,7 @@ describe('/sign-up', () => {
     expect(rejected).to.have.length(1)
   })
 
-  it('treats an address that only looks like another as another [254]', async () => {
+  it('treats an address that only looks like another as a different one [254]', async () => {
     // The escaped letter is a Cyrillic `a`. The domain is in ASCII, as mail requires.
     const look = 's\u0430m@northlight.example'
     const { person, sent, path, page } = await opened(look)
@@ -342,7 +342,7 @@ describe('/sign-up', () => {
     }
   })
 
-  it('ends when the site switches it off, and its links work at no other page [252, 259]', async () => {
+  it('ends when the site switches it off, and its links do not work on any other page [252, 259]', async () => {
     const { operator, path: invitation } = await invited(service(), june.login)
     const { person, path, page } = await opened(ines.login)
     for (const wrong of [

@@ -78,7 +78,7 @@ withDatabases('kept clients', (open) => {
     }
   })
 
-  it('have no version of a deleted metadata document', async () => {
+  it('lose the version row of a deleted metadata document', async () => {
     const client_id = addressOf('document')
     const versions = async () => await rowsOf(database().kysely, 'client_version', { client_id })
     await insert(database().kysely, 'document_client', {

@@ -85,7 +85,7 @@ describe('limits: counts in one process', () => {
     )
   })
 
-  it('survive those of a hundred thousand other keys', () => {
+  it('are not evicted by the counts of a hundred thousand other keys', () => {
     const counts = new WindowCounts(60_000, () => 1)
     counts.add('own', 7)
     for (let turn = 0; turn < 100_000; turn += 1) counts.add(`other ${turn}`, 1)
@@ -188,7 +188,7 @@ describeOnServers('limits: two processes with PostgreSQL', () =>
   }),
 )
 
-it('limits: an unavailable store lifts no limit and delays no request', async () => {
+it('limits: an unavailable store does not lift limits or delay requests', async () => {
   const shared = { add: async () => await Promise.reject(new Error('out of reach')) }
   const policy = withLimits({ userinfoPerPersonMax: 16 })(configured)
   const limits = makeLimits({ policy, shared, now: Date.now })
@@ -304,14 +304,14 @@ describe('limits: 429', () => {
 
   // Preparing a document costs points unless it is cached. Invalid and long documents are not cached.
   for (const [what, max, query, expected] of [
-    ['what operations cost', 4, () => '{ viewer { id name email } }', [200, 429]],
+    ['operations by their cost', 4, () => '{ viewer { id name email } }', [200, 429]],
     ['operations that cost almost nothing', 800, () => '{ __typename }', [200, 200, 200, 429]],
     ['unknown fields', 1500, (turn: number) => `{ nothing${turn} }`, [200, 200, 200, 429]],
     ['new documents', 1500, (turn: number) => `{ viewer { id } } # ${turn}`, [200, 200, 200, 429]],
     ['long documents', 1500, () => `{ ${'viewer { id } '.repeat(300)} }`, [400, 400, 400, 429]],
-    ['no known document', 1500, () => '{ viewer { id } }', [200, 200, 200, 200]],
+    ['cached documents, at little cost', 1500, () => '{ viewer { id } }', [200, 200, 200, 200]],
   ] as const) {
-    it(`counts of GraphQL ${what}`, async () => {
+    it(`counts the cost of GraphQL: ${what}`, async () => {
       await using service = await startWith({ limits: { memberApiCostPerPersonMax: max } })
       const token = await memberToken(service.url)
       const address = { url: service.url, token }
@@ -323,7 +323,7 @@ describe('limits: 429', () => {
     })
   }
 
-  it('counts each change of a document, by any client, and no query', async () => {
+  it('counts each mutation of a document, from any client, but no queries', async () => {
     const [one, other] = [await startOperator(limited()), await startOperator(limited())]
     const change = (place: number) => `a${place}: updateSite(input: { name: "N${place}" }) { id }`
     const three = `mutation { ${change(1)} ...more } fragment more on Mutation { ${change(2)} ${change(3)} }`

@@ -176,7 +176,7 @@ describe('log: each request has one line', () => {
     })
   }
 
-  it('with an id of its own that no header sets', async () => {
+  it('with an id of its own, which a header cannot set', async () => {
     const headers = ['X-Request-Id', 'chosen-by-the-caller']
     const answers = await Promise.all(
       Array.from({ length: 20 }, () => send(service().url, { path: paths.health, headers })),
@@ -242,7 +242,7 @@ describe('log: each request has one line', () => {
 })
 
 describe('log: a fault is one line with its cause, and the client sees only the id (design, Errors and configuration)', () => {
-  it('for storage that fails under running requests: 503, also of the probe', async () => {
+  it('for storage that fails under running requests: 503, also for the probe', async () => {
     await using service = await startService()
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     const running = [userinfo(service.url, accessToken), refresh(service.url, refreshToken)]

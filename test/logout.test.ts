@@ -79,7 +79,7 @@ describe('/oauth/logout [design 27]', () => {
 
   for (const [title, fields] of [
     ['an address with an added query', { ...toNotes, post_logout_redirect_uri: `${back}?x=1` }],
-    ['a hint that is no token', { id_token_hint: 'a.b.c' }],
+    ['a hint that is not a token', { id_token_hint: 'a.b.c' }],
     ['an unsigned hint of a client', { id_token_hint: unsigned(notes.clientId) }],
     ['an unsigned hint of an unknown client', { id_token_hint: unsigned('nobody') }],
     ['an unsigned hint of an https address', { id_token_hint: unsigned('https://x.example/c') }],

@@ -125,7 +125,7 @@ const headerOf = (content: string, name: string) => {
 }
 
 describe('mail', () => {
-  it('reaches the address of the account on an SMTP server within a second of the commit, not one that looks alike [228]', async () => {
+  it('reaches the account’s address, not a look-alike, on an SMTP server within a second of the commit [228]', async () => {
     const alike = ['junе@home.example', 'ȷune@home.example', 'june@hοme.example']
     for (const typed of [...alike, 'ｊune@home.example'])
       expect(canonicalEmail(typed), typed).to.not.equal(TO)
@@ -180,7 +180,7 @@ describe('mail', () => {
     expect(Math.min(...readdirSync(folder).map((name) => Number.parseInt(name, 10)))).to.equal(4)
   })
 
-  it('waits for a mail server that is down also without a recipient, and so reveals no account; doctor reports it', async () => {
+  it('waits for a mail server that is down even if it has no recipient, to hide which accounts exist; doctor reports it', async () => {
     await using mail = await startMail({}, { smtpUrl: `smtp://127.0.0.1:${await freePort()}` })
     await mail.queue(mailOf('recovery', { linkId: 'used' }))
     await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
@@ -243,7 +243,7 @@ describe('mail', () => {
     })
   }
 
-  it('does not hold up a stop when the server is silent [234]', async () => {
+  it('does not delay the shutdown when the server is silent [234]', async () => {
     const waiting = Promise.withResolvers<void>()
     const mail = await startMail({
       before: async () => {
@@ -366,7 +366,7 @@ describe('mail of a service', () => {
 
   const subjects = () => mailsTo(service()).flatMap((mail) => headerOf(mail, 'Subject'))
 
-  it('tells a person of a new app once, and of sign-ins in new browsers after the first', async () => {
+  it('tells a person about a new app once, and about sign-ins in new browsers after the first', async () => {
     const { url, kysely } = service()
     await getTokens(url)
     await mailsHandled(service())

@@ -98,7 +98,7 @@ describe('the addresses of the tools that need a token', () => {
     })
   }
 
-  it('list the tools of their audience and the public ones, and refuse a token without any at the first request', async () => {
+  it('list the tools of their audience and the public ones, and refuse a token without a scope for them at the first request', async () => {
     const { url } = running()
     const [open, member] = [await toolNames(url), await memberToken(url)]
     const operator = await operatorToken(url, readingScopes.join(' '))

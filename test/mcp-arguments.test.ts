@@ -92,7 +92,7 @@ forEachDatabase('the arguments of tools', (start) => {
     expect(course.title).to.be.a('string')
   })
 
-  it('are named in errors, with a tool that the caller can use and no value of others', async () => {
+  it('are named in errors, with a tool that the caller can use, but without other people’s values', async () => {
     const { url, token } = operator()
     for (const [name, values, said] of mistakes) {
       expect(await problemOf(url, name, { values, token }), name)

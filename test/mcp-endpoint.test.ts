@@ -158,7 +158,7 @@ describe('the tool endpoint', () => {
   })
 
   // [threat 21]
-  it('opens no scoped tool by an unusual spelling, and refuses a header that names another tool [2026-07-28]', async () => {
+  it('does not open a scoped tool by an unusual spelling, and refuses a header that names another tool [2026-07-28]', async () => {
     const { url } = running()
     for (const spelling of [
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_viewer","name":"get_service_info","name":"get_viewer"}}',
@@ -371,7 +371,7 @@ describe('the handler behind the route', () => {
     })
   }
 
-  it('ends its work when the caller hangs up', async () => {
+  it('ends its work when the caller disconnects', async () => {
     const asked = eras.map(() => Promise.withResolvers<void>())
     const params = { name: 'list_public_courses', arguments: { site: 'northlight' } }
     const answering = eras.map((era, index) =>

@@ -436,7 +436,7 @@ forEachStorage('an agent without any knowledge', (start) => {
       expect(slugs((await read('list_sites', { search })).nodes), search).to.deep.equal(found)
   })
 
-  it('lists no site that published nothing, or only what is archived now [215]', async () => {
+  it('does not list a site that has published nothing, or whose published items are all archived [215]', async () => {
     const { kysely } = running()
     const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
     await insert(kysely, 'site', site)

@@ -80,7 +80,7 @@ describe('the notification inbox of the Member API', () => {
     expect(unreadNow.filter(({ person_id }) => person_id !== 'per_sam')).to.not.be.empty
   })
 
-  it('switches a subscription on and off, repeatably [Notification inbox 2]', async () => {
+  it('switches a subscription on and off, idempotently [Notification inbox 2]', async () => {
     const id = 'sub_sam_replies_email'
     for (const enabled of [true, true, false, false, true]) {
       const { body } = await ask({ query: subscribe, variables: { id, enabled } })
@@ -108,7 +108,7 @@ describe('the notification inbox of the Member API', () => {
   })
 
   // [Member API 4; Scopes 10; threat 12; 103]
-  it(`answers any mutation 403 insufficient_scope with ${MEMBER_READ} alone, and changes nothing [design 21]`, async () => {
+  it(`answers any mutation with 403 insufficient_scope for ${MEMBER_READ} alone, and changes nothing [design 21]`, async () => {
     const reader = await refuses(readOnly, MEMBER_WRITE, [
       { query: markRead, variables },
       {

@@ -48,7 +48,7 @@ describe('the Member API for the token of one person at one site', () => {
   }
 
   // [What the service does 6; Viewer 0.4]
-  it('shows purchases and messages of this site only; schools reach beyond', async () => {
+  it('shows purchases and messages of this site only, but lists the schools of all sites', async () => {
     const query =
       '{ viewer { id schools { slug } enrolledCourses { nodes { slug } } } notifications { nodes { id } } }'
     const here = await read(tokens.marco, query)
@@ -65,7 +65,7 @@ describe('the Member API for the token of one person at one site', () => {
     }
   })
 
-  it('has no cursor and no id as an argument beside those that are tested here', () => {
+  it('has no cursor or id arguments other than those that are tested here', () => {
     const { fields } = partsOf(makeMemberSchema())
     const taking = (name: string) =>
       fields.filter(({ args }) => args.some((arg) => arg.name === name)).map(({ name: of }) => of)
@@ -98,7 +98,7 @@ describe('the Member API for the token of one person at one site', () => {
   }
 
   // [threat 15]
-  it('finds no node of another person or site, or with an id of more than 200 characters', async () => {
+  it('does not find a node of another person or site, or with an id of more than 200 characters', async () => {
     const tables = [
       ...(['course_purchase', 'digital_product_purchase', 'event_registration'] as const),
       ...(['consulting_service_purchase', 'notification', 'notification_subscription'] as const),

@@ -150,7 +150,7 @@ describe('Client ID Metadata Documents', () => {
   })
 
   // [Client ID Metadata Document §6.6; Client ID Metadata Document §6.1]
-  it('may have 5 KB', async () => {
+  it('may be up to 5 KB long', async () => {
     await using test = await start()
     const addresses = Array.from({ length: 19 }, (_, n) => `${redirectUri}/${'a'.repeat(217)}${n}`)
     const large = { ...document, redirect_uris: [redirectUri, ...addresses] }
@@ -349,7 +349,7 @@ describe('Client ID Metadata Documents', () => {
       ['that sends more than 5 KB', { ...document, filler: 'x'.repeat(5121) }],
       ['that sends a zip bomb', (_request, response) => response.writeHead(200, gzip).end(bomb)],
       ['that sends HTML', documentAnswer(document, { 'content-type': 'text/html' })],
-      ['that sends no UTF-8', (_request, response) => response.writeHead(200, json).end(latin1)],
+      ['that sends bad UTF-8', (_request, response) => response.writeHead(200, json).end(latin1)],
     ] as [string, RequestListener | object][]) {
       // [Client ID Metadata Document §4; Client ID Metadata Document §4.3; Client ID Metadata
       // Document §6.6; MCP Authorization §Authorization Server Abuse Protection; 97]

@@ -114,7 +114,7 @@ describe('the counts of refusals', () => {
     expect(foreign).to.deep.equal(['server_error', 'unsupported_response_type'])
   })
 
-  it('know the reasons in the code', () => {
+  it('match the reasons in the code', () => {
     const folders = 'src/{oauth/grants,resource/resource-server,oauth/token}'
     const text = globSync(`${folders}/*.ts`, { cwd: root }).map(read).join('\n')
     for (const [name, sentence] of Object.entries(reasonSentences)) {

@@ -120,7 +120,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     await insert(kysely, 'site_role', { ...ofOlivia, role: 'owner' })
   })
 
-  it('ends after 90 days, or 30 days after the last use by choice of the owner, who may take it back', async () => {
+  it('ends after 90 days or, if the owner chooses so, 30 days after the last use; the choice can be undone', async () => {
     const clock = { ms: Date.now() }
     await using service = await start({ now: () => clock.ms })
     const { url, kysely } = service
@@ -182,7 +182,7 @@ describe('an application that acts for an owner, against people with less power'
     expect((await makePagePerson(url, marco).visit(app.page)).status).to.be.oneOf([403, 404])
   })
 
-  it('gets no scope beyond the chosen ones, and none of a member [443]', async () => {
+  it('gets no scopes other than the chosen ones, and no member scopes [443]', async () => {
     const { url } = running()
     const app = await create(running())
     for (const more of ['students:read', 'account:read', 'curriculum:write']) {
@@ -238,7 +238,7 @@ describe('an application that acts for an owner, against people with less power'
     ])
   })
 
-  it('is not made of an application that people have connected, nor the other way around [446]', async () => {
+  it('cannot be made from an application that people have connected, or the other way around [446]', async () => {
     const app = await create(running())
     const { clientId } = app
     await connect(running(), app)

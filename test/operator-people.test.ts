@@ -47,7 +47,7 @@ describe('the pages for the people and the appearance of a site', () => {
   })
 
   // [class escalation]
-  it('let no admin make an owner, and show nobody of another site', async () => {
+  it('do not let an admin create an owner, and do not show people of another site', async () => {
     const admin = makePagePerson(service().url, amir)
     const home = await admin.visit('/admin/northlight')
     expect(home.text)
@@ -128,7 +128,7 @@ describe('the pages for the people and the appearance of a site', () => {
     expect(await lookOf()).to.include({ logo_file_id: null, accent_color: null })
   })
 
-  it('keep the input of a rejected appearance, and state the problem at its field', async () => {
+  it('keep the input of a rejected appearance, and state the problem next to its field', async () => {
     for (const [field, value] of [
       ['accentColor', '#eeeeee'],
       ['backgroundColor', 'red'],

@@ -100,7 +100,7 @@ describe('the refusals of a week', () => {
     [5, 5, undefined],
     [20, 40, undefined],
   ] as const)
-    it(`are ${judged ?? 'no rise'} if ${last} follow ${before}`, () => {
+    it(`are judged "${judged ?? 'no rise'}" if ${last} follow ${before}`, () => {
       expect(judgeRefusals(last, before)).to.equal(judged)
     })
 })

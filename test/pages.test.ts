@@ -40,7 +40,7 @@ describe('the html tag', () => {
     expect(html`[${undefined}${null}${false}${[]}${0}]`.for(english)).to.equal('[0]')
   })
 
-  it('accepts no object as markup because of its toString', () => {
+  it('does not accept an object as markup because of its toString', () => {
     const pretender = { toString: () => '<script>' } as unknown as string
     expect(() => html`${pretender}`.for(english)).to.throw()
   })
@@ -152,7 +152,7 @@ describe('pages', () => {
     expect(markup).not.to.match(/<input id="password"[^>]*value=/)
   })
 
-  it('select no site for the person', () => {
+  it('do not preselect a site', () => {
     for (const name of ['site-choice', 'site-choice-again'])
       expect(markupOf(pages[name])).not.to.include('checked')
   })
@@ -169,7 +169,7 @@ describe('pages', () => {
   })
 
   // [MCP Authorization §Localhost Redirect URI Risks; RFC 7591 §5]
-  it('warn of unreviewed applications, and of no others (design 17)', () => {
+  it('warn about unreviewed applications only (design 17)', () => {
     const names = Object.keys(pages)
     expect(names.filter((name) => markupOf(pages[name]).includes('role="note"'))).to.deep.equal([
       ...['consent-self-declared', 'consent-loopback'],

@@ -123,7 +123,7 @@ describe('passkeys', () => {
     ['another host', { rpId: 'evil.example' }],
     ['another challenge', { challenge: 'x'.repeat(43) }],
     ['adding one', { type: 'webauthn.create' }],
-    ['nobody present', { flags: 0 }],
+    ['an absent user', { flags: 0 }],
   ] as const) {
     // [291, 292, 293]
     it(`reject a response for ${what}, and one to add a passkey`, async () => {
@@ -176,7 +176,7 @@ describe('passkeys', () => {
   })
 
   // [298]
-  it('mark no passkey as copied for a forged response, or one that was sent twice', async () => {
+  it('do not mark a passkey as copied because of a forged response, or one that was sent twice', async () => {
     const { device } = await enrol(noor, { lies: { counter: 5 } })
     const { send, options } = await arrive()
     const foreign = JSON.parse(makeAuthenticator(here()).use(options, { counter: 1 }))
@@ -199,7 +199,7 @@ describe('passkeys', () => {
   })
 
   // [300]
-  it('belong to one person: another cannot add, see, remove or use it as their own', async () => {
+  it('belong to one person: another person cannot add, see, remove or use them', async () => {
     const { device } = await enrol(sam)
     const { seen, person } = await enrol(noor, { device })
     expectAnswer(seen, 422, 'was added before')
@@ -239,7 +239,7 @@ describe('passkeys', () => {
   })
 
   // [302]
-  it('reject text that is no response, too long ids, and NUL', async () => {
+  it('reject text that is not a response, ids that are too long, and NUL', async () => {
     const { send } = await arrive()
     for (const text of [
       '',
@@ -290,7 +290,7 @@ describe('passkeys', () => {
   })
 
   // [316, 360]
-  it('of another person are no second factor, and count as wrong codes', async () => {
+  it('of another person are not a second factor, and count as wrong codes', async () => {
     const [{ device }, { device: foreign }] = [await enrol(marco), await enrol(sam)]
     await useApp('per_marco')
     const own = await arriveWithPassword(marco)
@@ -324,7 +324,7 @@ forEachDatabase('passkeys of one person or network', (start) => {
   })
 
   // [362]
-  it('are limited to some failures of a network', async () => {
+  it('allow a limited number of failures per network', async () => {
     const policy = policyWith({ signIn: { failuresPerAddressMax: 2 } })
     await using service = await start({ host: 'localhost', policy })
     const { browser } = makePagePerson(service.url, sam)
@@ -336,7 +336,7 @@ forEachDatabase('passkeys of one person or network', (start) => {
   })
 })
 
-it('passkeys are not offered at an IP address, because browsers have none there', async () => {
+it('passkeys are not offered at an IP address, because browsers do not support them there', async () => {
   await using service = await startService()
   const person = makePagePerson(service.url, sam)
   const { text } = await person.visit(list)

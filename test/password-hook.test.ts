@@ -105,7 +105,7 @@ describe('the password check of the platform', () => {
   }
 
   // [225]
-  it('refuses at the same time and asks each time, but only about people without a hash', async () => {
+  it('refuses after the same time and always asks, but sends only the data of people without a hash', async () => {
     await using both = await startBoth((_, response) => void response.end('{"valid":false}'), 400)
     const { service, asked } = both
     await disable(service, olivia, Date.now())
@@ -123,7 +123,7 @@ describe('the password check of the platform', () => {
     expect(asked).to.have.length(4)
   })
 
-  it('does not sign in people whom the platform alone knows, or whose account is disabled', async () => {
+  it('does not sign in people whom only the platform knows, or whose account is disabled', async () => {
     await using both = await startBoth((_, response) => void response.end('{"valid":true}'), 400)
     const { service } = both
     await disable(service, sam, Date.now())

@@ -166,7 +166,7 @@ withDatabases('callbacks admitted by a pattern', (open) => {
     expect(await callbacks.admits(clientId, `${base}own-119`)).to.equal(true)
   })
 
-  it('displace no others when they are registered again after the maximum was lowered, or when all are in use', async () => {
+  it('do not displace others when registered again after the maximum was lowered, or when all are in use', async () => {
     await make(2).keep(clientId, [`${base}a`, `${base}b`])
     nowMs += 1000
     expect(await make(1).keep(clientId, [`${base}a`, `${base}a`])).to.equal(true)

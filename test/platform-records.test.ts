@@ -228,7 +228,7 @@ describe('the credential of the platform', () => {
     expect(replayed.body.error_description).to.match(/was used before.*sign a new JWT/)
   })
 
-  it('is needed before a body is read, which is limited [423]', async () => {
+  it('is needed before the body is read, whose length is limited [423]', async () => {
     const { url } = running()
     const large = ' '.repeat(RECORDS_BYTES_MAX + 1)
     expect((await post(url, large, 'x.y.z')).status).to.equal(401)
@@ -240,7 +240,7 @@ describe('the credential of the platform', () => {
     expect((await get(url + path)).status).to.equal(405)
   })
 
-  it('has a limit of records', async () => {
+  it('can write a limited number of records', async () => {
     await using service = await startService(on({ platformRecordsMax: 2 }))
     expect((await write(service.url, [person('a'), person('b')])).status).to.equal(200)
     const exceeded = await write(service.url, [person('c')])

@@ -177,7 +177,7 @@ describe('private_key_jwt refuses', () => {
       expect(await statusesOf({ aud: others }), others.join(' ')).to.deep.equal([401, 401])
   })
 
-  it('an assertion issued in the future, which a store could forget and accept again [162]', async () => {
+  it('an assertion issued in the future, which could be accepted again after a store forgets it [162]', async () => {
     await using service = await startService(withFapi)
     await giveKey(service, key)
     const statuses = async (aheadSeconds: number) => {
@@ -218,7 +218,7 @@ describe('private_key_jwt refuses', () => {
       expect(await statusesOf({ sub }), String(sub)).to.deep.equal([401, 401])
   })
 
-  it('nothing because of a malformed DPoP header [145]', async () => {
+  it('no valid assertion because of a malformed DPoP header [145]', async () => {
     for (const proof of ['x', `${btoa('{}')}.x.y`, '\u00e4.\u00e4']) {
       const form = { token: 'x', ...byAssertion(await signAssertion(key, running().url)) }
       const revoked = await postForm(running().url + paths.revocation, form, ['DPoP', proof])
@@ -428,7 +428,7 @@ describe('private_key_jwt on the pages of an operator', () => {
     }
   })
 
-  it('has no such page while no plan is on, and no assertion is accepted', async () => {
+  it('has no page for keys while the plan is off, and assertions are rejected', async () => {
     await using service = await startService()
     await giveKey(service, key)
     expect(await introspectWith(service.url, key)).to.equal(401)

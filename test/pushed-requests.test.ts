@@ -96,7 +96,7 @@ describe('pushed authorization requests that are refused', () => {
     ['with member scopes and no resource', { resource: undefined }, '400 invalid_target'],
     ['for a foreign resource', { resource: elsewhere }, '400 invalid_target'],
     ['for an operator scope', { scope: 'openid courses:read' }, '400 invalid_scope'],
-    ['that name another one', { request_uri: `${URN}x` }, '400 request_uri_not_supported'],
+    ['that name another request_uri', { request_uri: `${URN}x` }, '400 request_uri_not_supported'],
     ['with a request object', { request: 'e30.e30.' }, '400 request_not_supported'],
   ] as const) {
     it(`${what}: ${refusal} [RFC 9126 §2.1; RFC 9126 §2.3; RFC 9126 §7.2]`, async () => {

@@ -125,7 +125,7 @@ describe('/recover', () => {
     expect((await first.person.send(first.page, first.path, both)).status).to.equal(410)
   })
 
-  it('works after a thief of the password has changed it in a session [456]', async () => {
+  it('works after a thief has changed the password in a session [456]', async () => {
     const { person, path, page } = await opened()
     const thief = makePagePerson(service().url, sam)
     const security = '/account/security'

@@ -16,10 +16,10 @@ describe('loopback redirect addresses', () => {
   // test/hostile/registration-cases.ts has further cases.
   for (const [uri, why] of [
     ['HTTP://127.0.0.1:8000/callback', 'a scheme in capitals'],
-    ['http://127.0.0.1:8000', 'no path'],
+    ['http://127.0.0.1:8000', 'an address without a path'],
     ['http://127.0.0.1:00080/callback', 'a port with leading zeros'],
     ['http://127.0.0.1:65536/callback', 'a port that does not exist'],
-    ['http://127.0.0.1:8000x/callback', 'a port that is no number'],
+    ['http://127.0.0.1:8000x/callback', 'a port that is not a number'],
     ['http://127.0.0.1:/callback', 'an empty port'],
     ['http://0177.0.0.1:8000/callback', 'an octal host'],
     ['http://127.1:8000/callback', 'a shortened host'],
@@ -37,9 +37,9 @@ describe('loopback redirect addresses', () => {
     ['ht\ntp://127.0.0.1:8000/callback', 'a line break in the scheme'],
     ['http://１２７.0.0.1:8000/callback', 'full-width digits'],
     ['http://localhoſt:8000/callback', 'a letter that is folded to s'],
-    ['http:/127.0.0.1:8000/callback', 'one slash'],
-    ['http:127.0.0.1:8000/callback', 'no slashes'],
-    ['http:///127.0.0.1:8000/callback', 'three slashes'],
+    ['http:/127.0.0.1:8000/callback', 'one slash after the scheme'],
+    ['http:127.0.0.1:8000/callback', 'an address without slashes after the scheme'],
+    ['http:///127.0.0.1:8000/callback', 'three slashes after the scheme'],
     [`http://127.0.0.1:8000/${'a'.repeat(600)}`, 'more than 512 characters'],
   ] as const)
     it(`refuses ${why}`, () => expect(isLoopbackRedirect(uri, hosts)).to.equal(false))

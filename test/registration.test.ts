@@ -24,7 +24,7 @@ describe('registration', () => {
   const service = sharedService({ policy: withoutLimits })
 
   // [Client registration 1.1; class identifier; threat 23; 93]
-  it('matches no name that only resembles that of a platform', async () => {
+  it('does not match a name that only resembles a platform’s', async () => {
     for (const client_name of ['claude', 'CLAUDE', 'Сlaude', 'Ｃlaude', 'Claude.', 'ChatGPТ']) {
       const { body } = await register(service().url, { client_name })
       expect(body.error, client_name).to.equal('invalid_client_metadata')
@@ -46,7 +46,7 @@ describe('registration', () => {
     expect(refusalOf(refused)).to.equal('400 invalid_client_metadata')
   })
 
-  it('answers no input with 5xx and registers only permitted redirect URIs [95]', async () => {
+  it('never answers with 5xx, and registers only permitted redirect URIs [95]', async () => {
     const { url } = service()
     const uri = fc.oneof(
       fc.constantFrom(loopback, 'http://localhost:1/', 'https://claude.ai/api/mcp/auth_callback'),

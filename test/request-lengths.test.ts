@@ -48,7 +48,7 @@ describe('a request that is too long', () => {
   const service = sharedService()
 
   for (const name of ['state', 'nonce', 'login_hint', 'acr_values', 'ui_locales', 'claims']) {
-    it(`is refused at the client, and not stored: ${name}`, async () => {
+    it(`is refused by a redirect to the client, and not stored: ${name}`, async () => {
       const claims = JSON.stringify({ userinfo: { a: { value: long(2100) } } })
       const value = name === 'claims' ? claims : long(4097)
       const stored = await bytesStored(service(), async () => {

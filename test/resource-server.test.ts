@@ -97,7 +97,7 @@ describe('bearer verdicts', () => {
   })
 })
 
-it('challenges reject a quotation mark, a backslash, a line break and other letters [RFC 6750 §3]', () => {
+it('challenges reject a quotation mark, a backslash, a line break and non-ASCII letters [RFC 6750 §3]', () => {
   for (const description of ['a"b', 'a\\b', 'a\r\nb', 'ä']) {
     const challenge = { description, error: 'invalid_token', resourceMetadataUrl: '' } as const
     expect(() => challengeHeader(challenge)).to.throw('RFC 6750')

@@ -22,7 +22,7 @@ describe('the description of invalid_scope [Errors 3]', () => {
   const claimed = { x_origin: 'site', x_site_id: 'sit_northlight', x_reviewed: true }
   for (const [title, scope] of [
     ['account:read', 'openid account:read'],
-    ['all scopes, as Gemini CLI does', scopeNames().join(' ')],
+    ['all scopes, like Gemini CLI,', scopeNames().join(' ')],
   ] as const) {
     // [What the service does 7; Errors 3; RFC 6749 §2.2; RFC 9700 §4.15.1; class client privilege; 19]
     it(`tells a program that requests ${title} what to do, whatever it claims to be (Errors 3)`, async () => {
@@ -55,7 +55,7 @@ describe('the description of invalid_scope [Errors 3]', () => {
     expect(form.headers.get('content-type')).to.match(/^text\/html/)
   })
 
-  it('changes nothing else of the response, whatever the state contains', async () => {
+  it('changes nothing else in the response, whatever the state contains', async () => {
     const state = '&error_description=requested+scope+is+not+allowed&'
     const fields = { ...asClaude, scope: 'account:read', state }
     const { searchParams } = locationOf(await askToAuthorize(service().url, fields))

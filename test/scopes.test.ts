@@ -69,7 +69,7 @@ describe('the scopes that a client may request (Authentication 6 and 8; design 2
     ['document', true, [...identity, ...operator]],
   ] as const) {
     // [21]
-    it(`${origin}, reviewed ${reviewed}: ${may.length}, and no choice of an operator adds any`, () => {
+    it(`${origin}, reviewed ${reviewed}: ${may.length}, and an operator cannot add any`, () => {
       const access = { origin, ...(reviewed !== undefined && { reviewed }) }
       expect(decideScopes(access)).to.have.members(may)
       for (const name of specified) {

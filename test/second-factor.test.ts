@@ -18,7 +18,7 @@ const NOOR = 'per_noor'
 const page = '/account/second-factor'
 const STEP_MS = 30_000
 
-forEachDatabase('second factors', (start) => {
+forEachDatabase('a second factor', (start) => {
   const account = fresh(async () => {
     const ahead = { ms: 0 }
     const now = () => Date.now() + ahead.ms
@@ -60,7 +60,7 @@ forEachDatabase('second factors', (start) => {
     /\/oauth\/authorize\//.test(response.headers.get('location') ?? '')
 
   // [303]
-  it('has no effect of the password before the code: no session, cookie, notice or success', async () => {
+  it('gives the password no effect before the code: no session, cookie, notice or success', async () => {
     const { service, url, next } = account()
     const leaving = () => rowOf(service.kysely, 'person', { id: 'per_sam' })
     await change(service.kysely, 'person', { id: 'per_sam' }, { deletion_due_at: 9e15 })
@@ -107,7 +107,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [306]
-  it('rejects the right code after five wrong ones, in every browser, with one mail, but only of this person', async () => {
+  it('rejects the right code after five wrong ones, in every browser, with one mail, but only for this person', async () => {
     const { service, url, next } = account()
     const browsers = await Promise.all([1, 2, 3, 4, 5].map(() => firstStep(url)))
     const wrong = await Promise.all(browsers.map(({ send }) => send('000000')))
@@ -123,7 +123,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [307, 308]
-  it('accepts each recovery code once, in any spelling, also in parallel, but none of another person or from before a renewal', async () => {
+  it('accepts each recovery code once, in any spelling, also in parallel, but no other person’s and no renewed ones', async () => {
     const { service, url, person, recovery } = account()
     const [first = '', second = '', third = ''] = recovery
     expect(new Set(recovery).size).to.equal(10)
@@ -144,7 +144,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [309, 310]
-  it('begins again if the first step is changed, older than ten minutes, of another sign-in, or before the end of all sessions', async () => {
+  it('starts over if the first step is altered, of another sign-in, over ten minutes old, or before an end of all sessions', async () => {
     const { service, url, now, ahead, next } = account()
     const other = await firstStep(url)
     const { person, send, step, target } = await firstStep(url)
@@ -201,7 +201,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [312, 313]
-  it('keeps the app set up first, accepts no secret of another session or without its code, and stores none in the clear', async () => {
+  it('keeps the app that was set up first, rejects a secret of another session or without its code, and encrypts secrets', async () => {
     const { service, url, form, recovery } = account()
     const person = makePagePerson(url, noor)
     const own = await person.submit(page, {}, `${page}/app`)
@@ -224,7 +224,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [314]
-  it('accepts no code after a restore that was valid before', async () => {
+  it('rejects codes that were valid before a restore', async () => {
     const { service, url, recovery, codeAt, now, ahead, next } = account()
     ahead.ms += STEP_MS
     const before = codeAt(now())

@@ -224,7 +224,7 @@ describe('sessions of browsers', () => {
     expect(await lives(cookiesOf(other))).to.deep.equal(both)
   })
 
-  it('show no text of a User-Agent header [270]', async () => {
+  it('do not show text from a User-Agent header [270]', async () => {
     for (const [header, device] of [
       ['Mozilla/5.0 (Windows NT 10.0; Win64) Gecko/20100101 Firefox/140.0', 'Firefox on Windows'],
       ['Mozilla/5.0 (iPhone; CPU like Mac OS X) Mobile Safari/604.1', 'Safari on iPhone'],

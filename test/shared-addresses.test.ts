@@ -20,7 +20,7 @@ describe('addresses that people and strangers share', () => {
   const spent = { oauthFailurePointsPerAddressMax: 1, tokenFailurePointsPerAddressMax: 1 }
 
   // [210]
-  it('pass valid tokens and clients after a stranger used up the failures, and nothing else', async () => {
+  it('pass only valid tokens and clients after a stranger used up the failures', async () => {
     await using service = await startService({ policy: policyWith({ limits: spent }) })
     const { url } = service
     const own = await obtain(url)
@@ -59,7 +59,7 @@ describe('addresses that people and strangers share', () => {
   })
 
   // [Not shown 12]
-  it('pass valid tokens to the tools after a stranger used up both limits there, and nothing else [210]', async () => {
+  it('pass only valid tokens to the tools after a stranger used up both limits there [210]', async () => {
     const policy = policyWith({ limits: spent, mcp: { requestsPerAddressMax: 1 } })
     await using service = await startService({ policy })
     const member = await memberToken(service.url)
@@ -84,7 +84,7 @@ describe('addresses that people and strangers share', () => {
     }
   })
 
-  it('bound what invalid credentials cost after that [211]', async () => {
+  it('limit the cost of invalid credentials after the failures are used up [211]', async () => {
     const limits = { ...spent, verificationPointsPerAddressMax: 3 }
     await using service = await startWith({ limits })
     const { url } = service

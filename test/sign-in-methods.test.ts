@@ -220,7 +220,7 @@ describe('an authorization request', () => {
 })
 
 // [RP-Initiated Logout §2; RP-Initiated Logout §4]
-it('a request to sign out accepts a hint that has expired, and none of another client', async () => {
+it('a request to sign out accepts a hint that has expired, but not one of another client', async () => {
   await using service = await startService({ now: () => Date.now() })
   const { url } = service
   const { id_token: hint = '' } = await obtain(url)

@@ -88,7 +88,7 @@ describe('sign-in: known browsers (weakness 12)', () => {
   const statusWith = async (cookie: string, who = sam, at = service()) =>
     (await enter(at, who, from('192.0.2.1'), [pairOf(cookie)])).status
 
-  it('sign in even from an attacking address, by a cookie without names, until the person signs out everywhere', async () => {
+  it('sign in even from an attacking address, with a cookie without names, until the person signs out everywhere', async () => {
     const cookie = await becomeKnown()
     await attack()
     expect(await statusWith(''), 'an unknown browser').to.equal(429)

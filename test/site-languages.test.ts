@@ -104,7 +104,7 @@ forEachDatabase('the languages of a site', (start) => {
     expect(await signIn({ ui_locales: 'de' })).to.include('<bdi>Northlight</bdi>')
   })
 
-  it('accept no text that could disguise or break a page [470]', async () => {
+  it('reject text that could disguise or break a page [470]', async () => {
     for (const [input, field] of [
       [{ language: 'de', displayName: 'Nord\u202edroN' }, 'displayName'],
       [{ language: 'de', displayName: 'a\u2066b' }, 'displayName'],

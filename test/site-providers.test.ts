@@ -68,7 +68,7 @@ describe('the identity provider of a site', () => {
   }
 
   // [335, 336]
-  it('creates people with the role of the rule and an unverified address, and signs in no person of another provider', async () => {
+  it('creates people with the rule’s role and an unverified address, and does not sign in another provider’s people', async () => {
     const claims = { sub: 'first', email: 'first@acme.example' }
     expect(isSignedIn((await signIn(claims)).page)).to.equal(true)
     const { kysely } = service()
@@ -83,7 +83,7 @@ describe('the identity provider of a site', () => {
     expect(noteOf(seen)).to.include('School says that your address is')
   })
 
-  it('is named on the home page of its site, even if its secret cannot be opened', async () => {
+  it('is named on the home page of its site, even if its secret cannot be decrypted', async () => {
     const { sealed_secret } = await row()
     await set({ sealed_secret: 'unknown' })
     const home = await makePagePerson(service().url, olivia).visit('/admin/northlight')
@@ -92,7 +92,7 @@ describe('the identity provider of a site', () => {
   })
 
   // [333, 334]
-  it('opens its site, and no other site, account page, administration or linking', async () => {
+  it('gives access to its site, but not to another site, account pages, administration or linking', async () => {
     await link('per_olivia')
     const role = { person_id: 'per_olivia', site_id: 'sit_open_kitchen', granted_at: 1 }
     await insert(service().kysely, 'site_role', { ...role, role: 'owner' })
@@ -111,7 +111,7 @@ describe('the identity provider of a site', () => {
   })
 
   // [355]
-  it('cancels no deletion of an account, with or without a code', async () => {
+  it('does not cancel the deletion of an account, with or without a code', async () => {
     await link('per_sam')
     await link('per_noor')
     const codeAt = await setUpApp(service())
@@ -248,7 +248,7 @@ describe('the identity provider of a site', () => {
   })
 
   // [379]
-  it('is signed out of, too, and comes back to where the sign-out leads', async () => {
+  it('is signed out of, too, and returns to the page that ends the sign-out', async () => {
     const { url } = service()
     const signOut = async (metadata: Record<string, unknown>) => {
       // Use a new issuer each time, because metadata is cached for an hour.

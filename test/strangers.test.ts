@@ -18,7 +18,7 @@ import { encode, type Fields, FORM, send, type WireRequest } from './support/wir
 const root = join(import.meta.dirname, '..')
 const table = keptForStrangers(defaultsInForce())
 
-it('the memory of a process for strangers is listed completely', () => {
+it('the list of what a process keeps in memory for strangers is complete', () => {
   const named = remembered.map(([file = '']) => file)
   for (const file of named) expect(existsSync(join(root, file)), file).to.equal(true)
   const keeping = globSync('src/**/*.ts', { cwd: root }).filter((file) =>

@@ -242,7 +242,7 @@ describe('POST /api/oauth/revoke', () => {
   const service = sharedService()
 
   // [RFC 7009 §5; RFC 7009 §2.1; RFC 7009 §2.2; Not shown 6; class token handling]
-  it('answers alike for live, revoked, foreign and unknown tokens, and ends no foreign one [design 14]', async () => {
+  it('answers alike for live, revoked, foreign and unknown tokens, and does not end foreign ones [design 14]', async () => {
     const { url } = service()
     const { access_token: live, id_token = '' } = await obtain(url)
     const foreign = await obtain(url, { authorization: asPortal, token: asPortal })
@@ -292,7 +292,7 @@ describe('POST /api/oauth/revoke', () => {
 })
 
 forEachStorage('a database in which everything ended', (start) => {
-  it('refuses earlier grants, tokens, codes and sessions, but no new ones [191]', async () => {
+  it('refuses earlier grants, tokens, codes and sessions, but not new ones [191]', async () => {
     await using service = await start()
     const { url } = service
     const { database } = service.service.stores

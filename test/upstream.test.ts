@@ -181,7 +181,7 @@ describe('/admin/api/', () => {
     await eventually(5000, async () => expect(service().log.join('')).to.include(said))
   })
 
-  it('buffers no response that the caller does not read, and ends the request when the caller leaves', async () => {
+  it('does not buffer a response that the caller does not read, and ends the request when the caller leaves', async () => {
     const before = process.memoryUsage().arrayBuffers
     const [incoming] = await once((await open(`${COUPONS}/endless`)).end(), 'response')
     // The platform now waits for the caller, but the service still answers other requests.
@@ -256,7 +256,7 @@ describe('/admin/api/', () => {
     await rejection(jwtVerify(id_token, keys, { issuer: url, audience: PLATFORM, typ: 'at+jwt' }))
   })
 
-  it('forwards only paths of plain characters, which encode only the others, and the bytes of any query', async () => {
+  it('forwards only paths in canonical percent-encoding, and any query byte for byte', async () => {
     const headers = bearer(await tokenFor(BOTH))
     const statusOf = async (path: string) => (await send(service().url, { path, headers })).status
     const { seen } = await service().platform.seen()

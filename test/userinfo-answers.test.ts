@@ -206,7 +206,7 @@ describe('UserInfo responses [design 4]', () => {
     expect(decodeJwt(tokens.id_token ?? '')).to.deep.include(body)
   })
 
-  it('have the roles, name and picture of this moment, and the id_token the current roles [design 15]', async () => {
+  it('have the current roles, name and picture, and the id_token the current roles [design 15]', async () => {
     await using changing = await startService()
     const code = await getCode(changing.url)
     const ofSam = { person_id: 'per_sam', site_id: 'sit_northlight', granted_at: 1 }

@@ -160,7 +160,7 @@ forEachDatabase('webhooks', (start) => {
     for (const key of [secret, newest]) expect(everything).not.to.include(key.slice(6))
   })
 
-  it('keep the order of each subject for an hour of errors, lose nothing, and delay no other endpoint', async () => {
+  it('keep the order of each subject for an hour of errors, lose nothing, and do not delay other endpoints', async () => {
     await add(ONE, ['course.published', 'course.unpublished'])
     await add(TWO, ['course.published', 'course.unpublished'])
     answers.set(TWO, respond(500))
@@ -335,7 +335,7 @@ forEachDatabase('webhooks', (start) => {
     expect(received).to.have.length(count)
   })
 
-  it('tell of the access and places that end with a password, a scope, a membership or an account', async () => {
+  it('report the access and registrations that end with a password, a scope, a membership or an account', async () => {
     await add(ONE)
     const { now, stores } = running().service
     const { database } = stores
@@ -390,7 +390,7 @@ forEachDatabase('webhooks', (start) => {
     }
   })
 
-  it('tell of ten failed sign-ins to the account of a member, once', async () => {
+  it('report ten failed sign-ins to a member’s account, once', async () => {
     await add(ONE, ['sign_in.failed_repeatedly'])
     const fail = async (times: number) => {
       for (let nth = 0; nth < times; nth += 1)
@@ -411,7 +411,7 @@ forEachDatabase('webhooks', (start) => {
   })
 
   // [390]
-  it('reach no private address, follow no redirect, and are disabled by 410', async () => {
+  it('do not reach private addresses or follow redirects, and are disabled by 410', async () => {
     for (const host of ['claude.ai', ONE, TWO]) await add(host, ['course.published'])
     answers.set(ONE, respond(302, { location: 'https://third.example/' }))
     answers.set(TWO, respond(410))

@@ -276,7 +276,7 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27]', (
     ['with max_age=0', { max_age: '0', scope: 'openid account:read' }, 'login_required'],
   ] as const) {
     // [OpenID Connect Core §3.1.2.2; OpenID Connect Core §3.1.2.3; OpenID Connect Core §3.1.2.6]
-    it(`answers none ${what} with ${answer} [27]`, async () => {
+    it(`answers prompt=none ${what} with ${answer} [27]`, async () => {
       const { url } = service()
       const { person } = await obtainCode(url, { scope: 'openid account:read' })
       const back = await openAuthorization(person, url, { prompt: 'none', ...fields })

@@ -127,7 +127,7 @@ describe('interaction: cookies that a sibling host plants', () => {
     }
   })
 
-  it('leave nine tabs of one browser alone', async () => {
+  it('do not disturb nine tabs of one browser', async () => {
     const person = makeHeadlessPerson(sam)
     const start = authorizeUrl(service().url, { prompt: 'consent' })
     const tabs = await Array.fromAsync(Array(9), async () => await openPage(person, start))
@@ -212,7 +212,7 @@ describe('interaction: forms carry the token of their page [RFC 6749 §10.12] [3
     expect(await sentBy('same-origin')).to.equal(303)
   })
 
-  it('reads no token from JSON, plain text, multipart or the query', async () => {
+  it('does not read a token from JSON, plain text, multipart or the query', async () => {
     const { person, page } = await openConsent()
     const url = new URL(page.action, page.url)
     const part = `--x\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n${page.csrf}\r\n--x--\r\n`
@@ -268,7 +268,7 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
   })
 
   // [OpenID Connect Core §3.1.2.3; OpenID Connect Core §3.1.2.4; RFC 9700 §4.11.2]
-  it('accepts no consent before the sign-in [43]', async () => {
+  it('does not accept consent before the sign-in [43]', async () => {
     const { person, page } = await openSignIn()
     for (const prompt of ['consent', 'select_account']) {
       const jumped = { ...page, action: page.action.replace('login', prompt) }
@@ -340,7 +340,7 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
   })
 
   // [threat 31; 201]
-  it('are not in the store, not even beside a pending consent', async () => {
+  it('are stored only as digests, also while a consent is pending', async () => {
     const { person } = await obtainCode(service().url)
     const values = new Set<string>()
     for (const prompt of ['consent', 'none', 'login']) {

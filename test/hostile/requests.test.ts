@@ -156,7 +156,7 @@ describe('at every path for programs', () => {
     given.flatMap((path) => methods.map((method) => ({ method, path })))
 
   // [RFC 6749 §5.2; Errors 1]
-  it('an error is JSON, although clients of Java accept HTML by default', async () => {
+  it('an error is JSON, although Java clients accept HTML by default', async () => {
     const headers = ['Accept', 'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2']
     const forPeople: readonly string[] = [paths.authorization, paths.endSession]
     const given = addresses.filter((path) => !forPeople.includes(path))
@@ -170,7 +170,7 @@ describe('at every path for programs', () => {
   })
 
   // [RFC 9110 §15.5.6]
-  it('another method gets 405 with Allow, or the challenge of a missing token', async () => {
+  it('another method gets 405 with Allow, or the challenge for a missing token', async () => {
     const anyMethod = [paths.forwardAuth, someAddress(paths.upstream)]
     const given = addresses.filter((path) => !anyMethod.includes(path))
     for (const request of each(['PUT', 'DELETE', 'PATCH'], given)) {

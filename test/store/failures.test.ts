@@ -48,7 +48,7 @@ const mistakes: Record<string, (database: Database) => Promise<unknown>> = {
 
 withEveryDatabase('An error that passes the guard of a store', (open) => {
   for (const [what, work] of Object.entries(mistakes)) {
-    it(`is no failure of the store: ${what}`, async () => {
+    it(`is not a failure of the store: ${what}`, async () => {
       const { heard, guard } = listening()
       await using database = await open({ guard })
       expect(await work(database).catch((error: unknown) => error)).to.be.an('error')
@@ -56,7 +56,7 @@ withEveryDatabase('An error that passes the guard of a store', (open) => {
     })
   }
 
-  it('is one when the store is closed, for a query, a compiled one and a transaction', async () => {
+  it('is a failure of the store when it is closed, for a query, a compiled one and a transaction', async () => {
     const { heard, guard } = listening()
     const database = await open({ guard })
     const { kysely } = database
@@ -76,12 +76,12 @@ describe('Whether an error is a failure of the store', () => {
   const said = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' })
 
   const failures = {
-    'SQLite is locked by another': coded('SQLITE_BUSY_SNAPSHOT'),
+    'SQLite is locked by another connection': coded('SQLITE_BUSY_SNAPSHOT'),
     'the disk is full': coded('SQLITE_FULL'),
     'the disk is broken': coded('SQLITE_IOERR_WRITE'),
     'the file is broken': coded('SQLITE_CORRUPT'),
     'a trigger of an operator aborts': coded('SQLITE_CONSTRAINT_TRIGGER'),
-    'the same in PostgreSQL': coded('P0001'),
+    'a trigger of an operator aborts in PostgreSQL': coded('P0001'),
     'PostgreSQL refused the connection': coded('ECONNREFUSED'),
     'the connection broke while it was written to': coded('EPIPE'),
     'PostgreSQL did not answer in time': new Error('PostgreSQL did not respond in time.'),

@@ -39,7 +39,7 @@ withEveryDatabase('invitations', (open, newPlace) => {
     expect(asked.flat().filter((each) => /"person".*email_canonical/.test(each))).to.deep.equal([])
   })
 
-  it('of two processes at once are not more than the limit allows [208]', async () => {
+  it('of two concurrent processes do not exceed the limit [208]', async () => {
     await using place = await newPlace()
     await using shared = await openDatabase(place.location, patiently)
     await importRecords(shared, records)

@@ -123,7 +123,7 @@ withEveryDatabase('the outbox', (open, newPlace) => {
     }
   })
 
-  it('waits longer after each failure, while a slow message delays no other', async () => {
+  it('waits longer after each failure, while a slow message does not delay others', async () => {
     await using database = await open()
     const clock = { aheadMs: 0 }
     const slow = Promise.withResolvers<void>()

@@ -43,7 +43,7 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
     }
 
     // [threat 31]
-    it('stores no id of a bearer value, so a copy of the store holds no token, and keeps nothing for ever', async () => {
+    it('does not store ids of bearer values, so a copy of the store contains no tokens, and every record expires', async () => {
       for (const model of [...bearerModels, 'Interaction', 'Grant']) {
         const id = bearerModels.includes(model) ? `secret-of-${model}` : 'id-1'
         await adapterFor(model).upsert(id, { jti: id, uid: `${model}-1`, grantId: 'grant-1' }, 60)
@@ -115,7 +115,7 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
       expect(await requests.find('id-1')).to.deep.equal({ jti: 'id-1', consumed })
     })
 
-    it('finds exactly one first of fifty parallel uses in two processes', async () => {
+    it('counts exactly one of fifty parallel uses in two processes as the first', async () => {
       // The other processes use the real time. The test's clock for databases is years ahead.
       await adapterFor('AuthorizationCode').upsert('id-1', { jti: 'id-1' }, 3600)
       const task = { task: 'consume', place: backend().place, id: 'id-1', times: 25 } as const

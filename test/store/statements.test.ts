@@ -20,7 +20,7 @@ import { sharedProgram } from '../support/skipped.ts'
 const withSettings = (database: Database) => ({ ...database, ...settings(database) })
 
 withEveryDatabase('A compiled statement', (open) => {
-  it('is no part of an open transaction', async () => {
+  it('does not become part of an open transaction', async () => {
     await using database = withSettings(await open())
     const beside: Promise<unknown>[] = []
     const work = database.kysely.transaction().execute(async (transaction) => {
@@ -87,7 +87,7 @@ describe('Statements on SQLite', () => {
     return { file, ...withSettings(await openDatabase(location, { answerWithinMs })) }
   }
 
-  it('of one turn that write become one transaction', async () => {
+  it('that write in one turn of the event loop become one transaction', async () => {
     await using database = await open()
     const before = statSync(`${database.file}-wal`).size
     const write = async (_: unknown, n: number) =>
@@ -97,7 +97,7 @@ describe('Statements on SQLite', () => {
     expect((statSync(`${database.file}-wal`).size - before) / 4096).to.be.within(1, 20)
   })
 
-  it('of one turn fail alone', async () => {
+  it('of one turn of the event loop fail individually', async () => {
     await using database = await open()
     const statuses = await statusesOf([
       database.write({ name: 'a', value: '1' }),
@@ -124,7 +124,7 @@ describe('Statements on SQLite', () => {
     expect((await database.read({ name: 'b' })).rows).to.be.empty
   })
 
-  it('that wait when a transaction begins are no part of it', async () => {
+  it('that wait when a transaction begins do not become part of it', async () => {
     await using database = await open()
     const waiting = database.write({ name: 'a', value: '1' })
     const rolledBack = () => Promise.reject(new Error('rolled back'))

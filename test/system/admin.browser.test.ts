@@ -97,7 +97,7 @@ describe('/admin and /account in a browser', () => {
     await look(page, 'deletion-scheduled', '#deletion-scheduled-page')
   })
 
-  it('the pages have no barriers and fit a width of 360 pixels', async () => {
+  it('the pages have no accessibility barriers and fit a width of 360 pixels', async () => {
     const site = '/admin/open-kitchen'
     const operator = await signedIn(`${site}/beta`, marco)
     const off = operator.getByRole('button', { name: 'Switch MCP connections on' })

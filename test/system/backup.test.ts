@@ -110,7 +110,7 @@ describe('a backup of the embedded database', () => {
       ['a part is a link', (copy) => moveAway(copy, filePart()), missing],
       ['a folder is a link', (copy) => moveAway(copy, 'files'), missing],
       ['the manifest counts other rows', miscount, /Rows in the table person: 8 instead of 1/],
-      ['the database is none', replace, /file is not a database\n.*(is damaged|was not restored)/],
+      ['the database is junk', replace, /file is not a database\n.*(is damaged|was not restored)/],
       ['it has no manifest', noManifest, /is not a complete backup/],
       ['a part of the manifest is outside the folder', goOutside, /cannot be used \(parts/],
     ] satisfies [string, (copy: string) => void, RegExp][]) {
@@ -242,7 +242,7 @@ describe('a backup of PostgreSQL', () => {
     )
   })
 
-  it('passes the password on no command line, wherever the URL contains it', async () => {
+  it('does not pass the password on a command line, wherever the URL contains it', async () => {
     const [from, tools] = [await storage(), temporaryFolder()]
     const seen = join(tools, 'seen')
     const note = (real: string) =>

@@ -50,7 +50,7 @@ const basic = configurationOf('basic', about)
 
 describe('npm run conformance -- plan', () => {
   for (const plan of planNames) {
-    it(`${plan}: keeps a page of exactly the modules that a person reviews`, () => {
+    it(`${plan}: saves a page for exactly those modules that a person reviews`, () => {
       const { override } = configurationOf(plan, { ...about, keyClients })
       const kept = Object.entries(override).filter(([, entry]) =>
         JSON.stringify(entry).includes('"update-image-placeholder'),
@@ -425,7 +425,7 @@ describe('npm run conformance -- plan --suite', () => {
     expect(calls).to.include('DELETE /api/runner/0')
   })
 
-  it('names the refused call, and trusts no unknown certificate by itself', async () => {
+  it('names the refused call, and does not trust an unknown certificate by default', async () => {
     await using suite = await startSuite()
     const { url, token } = suite
     for (const [change, problem] of [

@@ -52,7 +52,7 @@ describe('connecting an assistant, in a browser', () => {
     expect(trail.text).to.include('claude-code')
   })
 
-  it('the pages have no barriers and fit a width of 360 pixels, empty, full and with the site’s look', async () => {
+  it('the pages have no accessibility barriers and fit a width of 360 pixels, empty, full and with the site’s look', async () => {
     const { page } = await open()
     await lookAt(page, '/connect', '/connect?site=nowhere', '/connect/open-kitchen')
     const assistants = '/admin/northlight/assistants'

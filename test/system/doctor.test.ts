@@ -77,7 +77,7 @@ describe('doctor judges a client', () => {
   const asked = (...redirectUris: string[]) => ({ redirectUris })
   const secrets = (...days: number[]) => ({ secretsMadeAt: days.map((age) => now - age * DAY_MS) })
   for (const [check, what, client] of [
-    ['client.address-in-clear', 'http in the web', asked('http://app.example/cb')],
+    ['client.address-in-clear', 'http on the web', asked('http://app.example/cb')],
     ['client.address-pattern', 'a wildcard', asked('https://*.app.example/cb')],
     ['client.address-pattern', 'an encoded wildcard', asked('https://app.example/%2A')],
     ['client.named-loopback', 'localhost', asked('http://localhost:1/cb')],
@@ -91,11 +91,11 @@ describe('doctor judges a client', () => {
   }
 
   for (const [what, client] of Object.entries<Partial<ClientFacts>>({
-    'one as RFC 9700 and OAuth 2.1 recommend': {},
-    'a public one': { auth_method: 'none', ...secrets() },
-    'one on the last good day': secrets(365, 30),
+    'a client that follows RFC 9700 and OAuth 2.1': {},
+    'a public client': { auth_method: 'none', ...secrets() },
+    'a client on the last good day of its secrets': secrets(365, 30),
   })) {
-    it(`finds nothing at ${what}`, () => expect(judge(client)).to.deep.equal([]))
+    it(`finds nothing wrong with ${what}`, () => expect(judge(client)).to.deep.equal([]))
   }
 })
 
@@ -194,7 +194,7 @@ describe('doctor', () => {
     )
   })
 
-  it('finds clients in the database, and ends with 3 for a weak and 1 for a wrong one', async () => {
+  it('finds clients in the database, and exits with 3 for a weak client and 1 for a wrong one', async () => {
     const DATA_DIR = await dataFolderWithDemo()
     const variables = { DATA_DIR, PORT: String(await freePort()) }
     await (await startProcess(variables, patientService)).stop()

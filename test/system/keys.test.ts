@@ -46,7 +46,7 @@ describe('signing keys of two processes on one database', () => {
   const addresses = () => [pair().first.url, pair().second.url]
 
   // [OpenID Connect Core §10.1; OpenID Connect Discovery §3; Authentication 7.3; 117]
-  it('are published without a private member, the next one included', async () => {
+  it('are published without a private member, including the next key', async () => {
     for (const url of addresses()) {
       const { keys } = await keySetAt(url)
       expect(keys).to.have.length(2)
@@ -123,7 +123,7 @@ describe('signing keys of two processes on one database', () => {
       expect(statSync(join(DATA_DIR, name)).mode & 0o777, name).to.equal(0o600)
   })
 
-  it('do not open with another secret, and do with one that lists the old one second', async () => {
+  it('cannot be decrypted with another secret, but can with one that lists the old secret second', async () => {
     const newSecret = 'another-secret-that-is-long-enough-for-anybody'
     expect(await refusedStart({ DATA_DIR, SECRET: newSecret })).to.match(
       /^signing key \S+ was encrypted with another root secret: set SECRET to that secret, or list that secret after the new one\n$/,

@@ -145,11 +145,11 @@ function nextVersion(): readonly string[] {
 
 describe('an upgrade beside a running service', () => {
   // [threat 36]
-  it('fails no request on SQLite, and can be undone', async () => {
+  it('does not fail requests on SQLite, and can be undone', async () => {
     await upgrade({ DATA_DIR: await dataFolderWithDemo() }, async (work) => await work())
   })
 
-  it('fails no request on PostgreSQL while a backup blocks its migration, and can be undone', async function () {
+  it('does not fail requests on PostgreSQL while a backup blocks its migration, and can be undone', async function () {
     const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
     await upgrade(storage, async (work) => {
       // Like pg_dump, this transaction holds a lock on the table, and `alter table` waits for it.

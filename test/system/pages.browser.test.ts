@@ -37,7 +37,7 @@ describe('pages in a browser', () => {
     ['light', 320],
     ['dark', 1280],
   ] as const) {
-    it(`have no barriers, ${colorScheme} at ${width} px`, async () => {
+    it(`have no accessibility barriers, ${colorScheme} at ${width} px`, async () => {
       const viewport = { width, height: 740 }
       const { page, complaints } = await open({ colorScheme, viewport, reducedMotion: 'reduce' })
       for (const name of Object.keys(all)) {
@@ -66,7 +66,7 @@ describe('pages in a browser', () => {
     }
   })
 
-  it('show a password at a press, and send it hidden', async () => {
+  it('show a password at the press of a button, and send it hidden', async () => {
     const { page, complaints } = await open({ at: '/sign-in' })
     await page.fill('#login', 'ada@harbour.example')
     await page.fill('#password', 'a secret')
@@ -84,7 +84,7 @@ describe('pages in a browser', () => {
     expect(complaints).to.deep.equal([])
   })
 
-  it('send the input, and a refusal without it', async () => {
+  it('send the input, but not with a refusal', async () => {
     const { page } = await open({ at: '/sign-in' })
     await page.fill('#login', 'ada@harbour.example')
     await page.fill('#password', 'secret')

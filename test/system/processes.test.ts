@@ -128,7 +128,7 @@ function races(stores: string, storageOf: (test: Mocha.Context) => Promise<Varia
       }
     })
 
-    it('make one family of 50 parallel uses of a refresh token [design 10] [69]', async () => {
+    it('answer 50 parallel uses of a refresh token with the same new tokens [design 10] [69]', async () => {
       let current = (await obtainTokens(pair().first.url)).refreshToken
       for (let round = 0; round < 3; round += 1) {
         const used = current

@@ -71,7 +71,7 @@ describe('what a Redis can lose', () => {
 })
 
 /** After kill -9, a Redis that only writes snapshots returns to the state of its last snapshot (docs/security.md). */
-describe('a Redis that comes back older', () => {
+describe('a Redis that comes back with older data', () => {
   const [redis, demo] = [sharedRedis(), sharedDemo()]
   let url = ''
   const service = shared(async () => {

@@ -37,9 +37,9 @@ async function restoreFindings(variables: Variables): Promise<string[]> {
     .map(({ severity, check }) => `${severity} ${check}`)
 }
 
-describe('a database that was restored without restore', () => {
+describe('a database that was restored without the restore command', () => {
   // [threat 35; 191]
-  it('is older than its folder until grants end-all', async () => {
+  it('is found to be older than its folder until grants end-all', async () => {
     const DATA_DIR = await dataFolderWithDemo()
     const [file, first] = [join(DATA_DIR, 'gatehouse.db'), join(temporaryFolder(), 'first.db')]
     const earlier = join(temporaryFolder(), 'earlier.db')
@@ -91,7 +91,7 @@ describe('a database that was restored without restore', () => {
       ...more,
     })
 
-    it('is older than Redis, or another database, but not if Redis was emptied [194]', async () => {
+    it('is found to be older than Redis or another database, but not if Redis was emptied [194]', async () => {
       const REDIS_URL = redis().url
       const url = await server().createDatabase('demo')
       const variables = variablesOf(url, { REDIS_URL })

@@ -71,7 +71,7 @@ describe('signing in without a mouse', () => {
     await typeInFields(page, [sam.login, sam.password], { shows: '#consent-page' })
   })
 
-  it('leads to an identity provider by its button and by the address, back, and out of both', async () => {
+  it('leads to an identity provider by its button or by the address, and back, and signs out of both', async () => {
     const page = await open('/account')
     /** Signs in at the provider, and consents there. */
     const atCampus = async () => {

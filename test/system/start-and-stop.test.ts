@@ -194,7 +194,7 @@ describe('stopping', function () {
   this.retries(2)
 
   for (const command of [undefined, ['npm', 'start']]) {
-    it(`finishes the running request and takes no new one${command ? ', through npm start too' : ''}`, async () => {
+    it(`finishes the running request and accepts no new one${command ? ', through npm start too' : ''}`, async () => {
       await using service = await startProcess({ LOG_LEVEL: 'info' }, command)
       const socket = await beginRequest(service)
       const ending = service.stop()
@@ -239,7 +239,7 @@ describe('stopping', function () {
   })
 
   for (const signal of ['SIGINT', 'SIGHUP'] as const) {
-    it(`ends with 0 on ${signal} too, with every line of its log written`, async () => {
+    it(`exits with 0 on ${signal} too, with every line of its log written`, async () => {
       await using service = await startProcess({ LOG_LEVEL: 'info' })
       for (let i = 0; i < 50; i += 1) await (await fetch(service.url + paths.jwks)).text()
       const { code, stdout } = await service.stop(signal)

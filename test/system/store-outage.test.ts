@@ -107,7 +107,7 @@ describe('A PostgreSQL server that fails', function () {
   })
 })
 
-it('A Redis server at the start asks for its password', async function () {
+it('A Redis connection without the required password fails at start', async function () {
   const file = requireProgram(this, 'redis-server')
   await using server = await startRedis(file, ['--requirepass', 'topsecret'])
   const opening = openRedis({ url: server.url }, { answerWithinMs: 300, readyTimeoutMs: 200 })

@@ -96,7 +96,7 @@ describe('traces by OTLP', () => {
     expect(given.traceparent).to.include(TRACE)
   })
 
-  it('cost no response when the collector is down, which the log says', async () => {
+  it('do not affect responses when the collector is down, which is logged', async () => {
     const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${await freePort()}`
     const off = { OTEL_EXPORTER_OTLP_ENDPOINT }
     const { result, log } = await exported(off, (url) => get(url + paths.jwks))

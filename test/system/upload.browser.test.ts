@@ -35,7 +35,7 @@ describe('an upload link in a browser', () => {
     expect(await page.textContent('h1')).to.equal('このリンクは無効です')
   })
 
-  it('takes a file that a page of another origin sends with PUT, and shows it nothing else (design 28)', async () => {
+  it('takes a file that a page of another origin sends with PUT, but shows that page nothing else (design 28)', async () => {
     const { value, url } = await requestUpload()
     await using host = await serve((_request, response) => response.end('a host'))
     const { page } = await open({ at: host.url })
