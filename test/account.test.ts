@@ -150,7 +150,7 @@ describe('/account', () => {
       expect((await person.open('/account')).status).to.equal(303)
     })
 
-    it('everywhere ends the sessions of every browser, but no tokens', async () => {
+    it('everywhere ends the sessions of every browser, but does not revoke tokens', async () => {
       const { person: elsewhere, tokens, start } = await getTokens(service().url, { person: noor })
       const here = makePagePerson(service().url, noor)
       const there = makePagePerson(service().url, noor)

@@ -57,7 +57,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     expect(await race(task, task)).to.deep.equal([])
   }
 
-  it('reaches subscribers’ inboxes once, at their next request, but not people who unsubscribed or lost the role', async () => {
+  it('reaches subscribers’ inboxes once, at their next request, but not those of people who unsubscribed or lost the role', async () => {
     await subscribe(subscribers.slice(0, 3))
     const [off = '', mail = '', gone = ''] = subscribers
     const ofPerson = (person_id: string) =>

@@ -67,7 +67,7 @@ describe('the schema of the Admin API', () => {
     expect([...totals, ...searches].filter((node) => !costs(node))).to.deep.equal([])
   })
 
-  it('takes no site as an argument', () => {
+  it('does not take a site as an argument', () => {
     const given = [...fields.flatMap(({ args }) => args), ...inputs].map(({ name }) => name)
     expect(given.filter((name) => /site|school/i.test(name))).to.deep.equal([])
   })

@@ -62,7 +62,7 @@ describe('the audit trail of a running service', () => {
     expect(service().log.join('')).to.include(String(request_id))
   })
 
-  it('records why a sign-in or the authentication of a client failed, but no input, and who refused consent', async () => {
+  it('records why a sign-in or client authentication failed, but not the input, and who refused consent', async () => {
     const wrong = { ...sam, password: 'not-the-password-of-sam' }
     const unknown = { login: 'stranger@elsewhere.example', password: 'whatever-was-typed' }
     for (const answers of [wrong, unknown])
@@ -258,7 +258,7 @@ withDatabases('the stream of audit events', (open) => {
     await trail.flush()
   }
 
-  it('has every event once with two processes, also when one of them stops', async () => {
+  it('contains every event once with two processes, also when one of them stops', async () => {
     let clockMs = 1_800_000_000_000
     const start = () => {
       const taken: Line[] = []

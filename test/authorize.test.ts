@@ -85,7 +85,7 @@ describe('/oauth/authorize', () => {
 
   // [RFC 6749 §3.1; OpenID Connect Core §3.1.2.1; OpenID Connect Core §11]
   // [Authorization 9; Token response 3]
-  it('ignores unknown scopes, offline_access and a nonce without openid, which leads to no id_token (Authentication 7)', async () => {
+  it('ignores unknown scopes, offline_access and, without openid, a nonce; no id_token is issued then (Authentication 7)', async () => {
     const scope = 'account:read courses:delete offline_access'
     const tokens = await obtain(url(), { authorization: { scope, nonce: 'one' } })
     expect(tokens.scope).to.equal('account:read')

@@ -158,7 +158,7 @@ describe('export and import of what operators made', () => {
     await expectSameElsewhere(records, other)
   })
 
-  it('keeps added assistants with callbacks of apps until they are disabled, and takes no script as a callback', async () => {
+  it('keeps added assistants with callbacks of apps until they are disabled, and rejects a script as a callback', async () => {
     const page = '/admin/northlight/assistants'
     await makePagePerson(running().url, olivia).submit(page, { assistant: 'cursor' })
     const records = await recordsOf()
@@ -421,7 +421,7 @@ withDatabases('import with --missing', (open) => {
   })
 
   // [217]
-  it('disables no person with end if too many are missing, and every missing one with end-all', async () => {
+  it('does not disable people with end if too many are missing, but disables all of them with end-all', async () => {
     await importRecords(database(), people(25))
     expect(await importWith('end', people(3))).to.deep.equal([
       'the import lacks 22 people and contains only 3: it may be incomplete. If it is complete, repeat it with --missing end-all',

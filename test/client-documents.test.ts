@@ -85,7 +85,7 @@ describe('metadata documents of real clients, in the default configuration (Clie
   })
 
   // [Client registration 5.4]
-  it('explain on a page why one cannot be read or is not admitted', async () => {
+  it('are explained on a page if they cannot be read or are not admitted', async () => {
     const ask = async (client_id: string) =>
       await askToAuthorize(service().url, { client_id, redirect_uri: claude.redirectUri })
     const gone = await ask('https://claude.ai/oauth/nothing-here')

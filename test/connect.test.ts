@@ -82,7 +82,7 @@ describe('/admin/{site}/assistants', () => {
     await submit(`/admin/northlight/applications/${app?.client_id}/delete`)
   })
 
-  it('adds no assistant if the deployment admits none of its callback hosts', async () => {
+  it('does not add an assistant if the deployment admits none of its callback hosts', async () => {
     await using strict = await startWith({ loopbackHosts: ['127.0.0.1'] })
     // No callback of Gemini CLI is admitted. The page creates no client, because it could never receive a response.
     const none = await makePagePerson(strict.url, olivia).submit(page, { assistant: 'gemini-cli' })

@@ -166,7 +166,7 @@ describe('openapi.json', () => {
   })
 })
 
-it('cacheDocuments asks the engine once, repeats the same bytes, and changes no other response', async () => {
+it('cacheDocuments asks the engine once, repeats the same bytes, and does not change other responses', async () => {
   const app = new Koa()
   let asked = 0
   app.use(cacheDocuments(new Set([paths.jwks, paths.openidConfiguration]), 60))

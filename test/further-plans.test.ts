@@ -48,7 +48,7 @@ describe('further plans', () => {
     })
   }
 
-  it('are in no document while all are off', async () => {
+  it('are not in any document while all are off', async () => {
     for (const path of [paths.openidConfiguration, paths.openApi, paths.protectedResource]) {
       const { text } = await get(plain().url + path)
       expect(text).to.not.match(/dpop|pushed_authorization|private_key_jwt|backchannel/i)

@@ -17,7 +17,7 @@ describe('the schema of the Member API [Not shown 1; Not shown 3; Viewer 2]', ()
   schemaSuite(schema, /\bnull\b/)
 
   // [Viewer 1.2]
-  it('names no order, coupon, refund or invoice anywhere [Viewer 1; design 22]', () => {
+  it('does not name orders, coupons, refunds or invoices anywhere [Viewer 1; design 22]', () => {
     const names = [
       ...ownTypes.map(({ name }) => name),
       ...fields.flatMap(({ name, args }) => [name, ...args.map((arg) => arg.name)]),
@@ -44,7 +44,7 @@ describe('the schema of the Member API [Not shown 1; Not shown 3; Viewer 2]', ()
     expect(fields.filter(({ type }) => /Connection!$/.test(String(type)))).to.have.length(5)
   })
 
-  it('takes no person, site or role as an argument', () => {
+  it('does not take a person, site or role as an argument', () => {
     const given = new Set(fields.flatMap(({ args }) => args.map(({ name }) => name)))
     expect([...given].sort()).to.deep.equal([
       ...['access', 'after', 'cancelled', 'enabled', 'first', 'id', 'sort', 'topic'],

@@ -254,7 +254,7 @@ describe('an identity provider that lies', () => {
   })
 
   // [OpenID Connect Core §5.3.2; OpenID Connect Core §5.4; 381]
-  it('reads the address from UserInfo if the id_token has none, of the same person only', async () => {
+  it('reads the address from UserInfo, of the same person only, if the id_token has none', async () => {
     const metadata = { userinfo_endpoint: 'https://thin.example/userinfo' }
     const claims = { email: undefined, email_verified: undefined }
     const signedIn = async (userinfo: Record<string, unknown>) =>

@@ -73,7 +73,7 @@ describe('tables of libraries and clients', () => {
     }
   })
 
-  it('give an unfit library no section, but a substitute that has one', () => {
+  it('give an unsuitable library no section, but name a substitute that has one', () => {
     const anchors = documents.flatMap((file) =>
       headingsOf(file).map((text) => `${file.replace('docs/libraries/', '')}#${anchorOf(text)}`),
     )

@@ -73,7 +73,7 @@ forEachDatabase('the Admin API: invitations', (start) => {
     expect(await audited('member.uninvite')).to.have.length(1)
   })
 
-  it('of another site are unknown, and recovery links are no invitations', async () => {
+  it('of another site are unknown, and recovery links are not invitations', async () => {
     const { id } = await value(invite, inputOf(new1))
     const kitchen = await startOperator(running(), amirThere)
     expect((await kitchen.value(pending)).totalCount).to.equal(0)

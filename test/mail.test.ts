@@ -193,7 +193,7 @@ describe('mail', () => {
   })
 
   // [231, 234]
-  it('waits for a mail server that is down, keeps its Message-ID, and logs no address or link', async () => {
+  it('waits for a mail server that is down, keeps its Message-ID, and does not log addresses or links', async () => {
     let isDown = true
     const attempts: string[] = []
     await using mail = await startMail({
@@ -384,7 +384,7 @@ describe('mail of a service', () => {
     expect(signIns).to.have.length(2)
   })
 
-  it('is shown by the demo, by its file name, and no other file is shown [232]', async () => {
+  it('is shown by the demo under its file name; other files are not shown [232]', async () => {
     const { url, config } = service()
     const list = await send(url, { path: '/mail' })
     const [, path = ''] = /href="(\/mail\/[^"]+)"/.exec(list.text) ?? []

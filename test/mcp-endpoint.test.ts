@@ -111,7 +111,7 @@ describe('the tool endpoint', () => {
         expect(await readMember({ url, token }, unread)).to.deep.equal(before)
       })
 
-      it('names wrong parameters in the response, and logs no fault [163]', async () => {
+      it('names wrong parameters in the response, and does not log a fault [163]', async () => {
         const { url, log } = running()
         const linesBefore = log.length
         for (const [method, params, named] of wrongParameters) {
@@ -385,7 +385,7 @@ describe('the handler behind the route', () => {
     for (const status of await Promise.all(answering)) expect(status).to.be.oneOf([499, 'rejected'])
   })
 
-  it('logs no fault when the caller goes away in the middle of a message', async () => {
+  it('does not log a fault when the caller disconnects in the middle of a message', async () => {
     await using service = await startService()
     const { host, hostname, port } = new URL(service.url)
     const socket = connect(Number(port), hostname)

@@ -47,7 +47,7 @@ describe('the password check of the platform', () => {
     return { service, asked, [Symbol.asyncDispose]: () => open.disposeAsync() }
   }
 
-  it('signs a person in with the example of the documentation, and asks it once', async () => {
+  it('signs a person in with the example of the documentation, which is asked only once', async () => {
     const folder = temporaryFolder()
     const files = { TLS_KEY: join(folder, 'key.pem'), TLS_CERT: join(folder, 'cert.pem') }
     const { key, cert } = certificate

@@ -267,7 +267,7 @@ describe('the credential of the platform', () => {
     }
   })
 
-  it('is made by the program of the documentation', async () => {
+  it('can be created by the program in the documentation', async () => {
     const file = join(temporaryFolder(), 'platform-key.pem')
     writeFileSync(file, await exportPKCS8(key.privateKey))
     const program = join(import.meta.dirname, '../examples/records/send.mjs')

@@ -229,7 +229,7 @@ describe('private_key_jwt refuses', () => {
 
 describe('private_key_jwt with keys at an address', () => {
   // [125]
-  it('fetches them once for all endpoints, limits their size and follows no redirect', async () => {
+  it('fetches them once for all endpoints, limits their size and does not follow redirects', async () => {
     await using host = await startDocumentHost()
     await using service = await startService({ ...on, fetch: host.fetch })
     const { url } = service

@@ -123,7 +123,7 @@ forEachDatabase('a second factor', (start) => {
   })
 
   // [307, 308]
-  it('accepts each recovery code once, in any spelling, also in parallel, but no other person’s and no renewed ones', async () => {
+  it('accepts each recovery code once, in any spelling, also in parallel, but no other person’s codes or replaced ones', async () => {
     const { service, url, person, recovery } = account()
     const [first = '', second = '', third = ''] = recovery
     expect(new Set(recovery).size).to.equal(10)

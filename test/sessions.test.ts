@@ -90,7 +90,7 @@ describe('pages that need a fresh sign-in', () => {
     expect((await person.open(deletion)).status).to.equal(200)
   })
 
-  it('leave a person who declines to give the password signed in, and show the account if another tab has signed in first', async () => {
+  it('do not sign out a person who declines to give the password, and show the account if another tab has signed in first', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
@@ -182,7 +182,7 @@ describe('sessions of browsers', () => {
     expect((await lives(cookiesOf(person))).browser).to.equal(true)
   })
 
-  it('end only by a form of the same person, and in parallel [265; 266; 268]', async () => {
+  it('end only through a form of the same person, also in parallel [265; 266; 268]', async () => {
     const [victim, other, attacker] = [await enter(marco), await enter(marco), await enter(sam)]
     const { ids, csrf } = await listed(other)
     const session = ids[0] ?? ''

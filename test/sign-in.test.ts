@@ -236,7 +236,7 @@ describe('sign-in: the capacity for passwords', () => {
     expect([...nice.values()]).to.include(Math.min(19, getPriority() + 10))
   })
 
-  it('never holds up the event loop', async function () {
+  it('never blocks the event loop', async function () {
     // Retry, because a busy machine can also delay the event loop. Hashing in the loop would do so every time.
     this.retries(2)
     const signIn = { failuresPerAccountAndAddressMax: 1000 }

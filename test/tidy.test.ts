@@ -123,7 +123,7 @@ describe('tidy', () => {
     expect([...new Set([...written, ...ofItems])]).to.have.members([...auditActions])
   })
 
-  it('gives no two top-level functions the same name', () => {
+  it('does not give two top-level functions the same name', () => {
     const named =
       /^(?:export )?(?:(?:async )?function\*? (\w+)|const (\w+) = (?:async )?(?:<.*>)?\()/gm
     const names = files.flatMap((file) =>

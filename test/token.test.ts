@@ -195,7 +195,7 @@ describe('POST /api/oauth/token', () => {
     const asPage = ['Origin', origin]
 
     // [OpenID Connect Discovery §3; RFC 7009 §2.3; OpenID Connect Core §5.3]
-    it('answers public clients at every endpoint, without credentials, but no confidential client, which would leak its secret', async () => {
+    it('answers public clients at every endpoint, without credentials, but not confidential clients, whose secrets would leak', async () => {
       const { url } = service()
       const exchanged = await token({ ...byCode, code: await getCode(url), resource: url }, asPage)
       const { access_token } = exchanged.body

@@ -121,7 +121,7 @@ describe('/admin/api/', () => {
   })
 
   // [MCP Authorization §Access Token Privilege Restriction]
-  it('forwards no cookie, token or identity header of the caller', async () => {
+  it('does not forward cookies, tokens or identity headers of the caller', async () => {
     const { status } = await asked(`${COUPONS}/x`, {
       headers: {
         ...{ cookie: 'session=1', forwarded: 'for=1.2.3.4', 'proxy-authorization': 'Basic x' },
@@ -147,7 +147,7 @@ describe('/admin/api/', () => {
     expect(JSON.stringify(headers)).not.to.include(await tokenFor(BOTH))
   })
 
-  it('returns no header that a browser or a proxy obeys', async () => {
+  it('does not return headers that a browser or a proxy obeys', async () => {
     const loud = await asked(`${COUPONS}/loud`, { headers: { origin: 'https://app.example' } })
     expect([loud.status, loud.text]).to.deep.equal([200, '<script>1</script>'])
     const kept = {
@@ -279,7 +279,7 @@ describe('/admin/api/', () => {
     expect(headers.get('access-control-allow-credentials')).to.equal(null)
   })
 
-  it('logs person, client and mapping of a request, and no query', async () => {
+  it('logs the person, client and mapping of a request, but not its query', async () => {
     await asked(`${COUPONS}/7?code=secret`, { method: 'DELETE' })
     await eventually(5000, async () => {
       const lines = service().log.filter((each) => each.includes('"DELETE"'))

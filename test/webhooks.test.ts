@@ -335,7 +335,7 @@ forEachDatabase('webhooks', (start) => {
     expect(received).to.have.length(count)
   })
 
-  it('report the access and registrations that end with a password, a scope, a membership or an account', async () => {
+  it('report access and registrations that end with a new password or a removed scope, membership or account', async () => {
     await add(ONE)
     const { now, stores } = running().service
     const { database } = stores
@@ -430,7 +430,7 @@ forEachDatabase('webhooks', (start) => {
   })
 
   // [391, 392, 393, 394]
-  it('are managed by programs, with the scopes of the events', async () => {
+  it('can be managed by programs that have the scopes of the events', async () => {
     // Use one client for all calls, because idempotency keys belong to a client.
     const { value } = await startOperator(running())
     const input = { url: `https://${ONE}/hook`, types: ['course.published'] }

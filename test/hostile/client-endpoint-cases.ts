@@ -104,7 +104,7 @@ const impostors: readonly (readonly [what: string, Impostor, answer?: string])[]
   ['secret in the query only (RFC 6749 §2.3.1)', (id) => form(id)],
   ['secret of a public client in the header', () => [{}, basic(notes.clientId, 'x')]],
   ['secret with a trailing space', (id, secret) => form(id, `${secret} `)],
-  ['placeholder of the secret at the engine', (id) => form(id, 'compared-by-digest')],
+  ['the engine’s placeholder for the secret', (id) => form(id, 'compared-by-digest')],
   ['secret that is the word undefined', (id) => form(id, 'undefined')],
 ]
 

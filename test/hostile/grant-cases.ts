@@ -49,7 +49,7 @@ const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
   ['by a platform (CVE-2026-28513, CVE-2026-55672)', UNUSED, { client_id: claude.clientId }],
   ['by another client with its own redirect URI (CVE-2026-28513)', UNUSED, asClaude],
   ['by another, confidential client', UNUSED, { client_id, client_secret }],
-  ['by the client of the own pages', UNUSED, ownPages],
+  ['by the client of this service’s pages', UNUSED, ownPages],
   ['for a foreign resource (GHSA-p2fr-6hmx-4528)', RETARGET, { resource: foreign }],
   ['for two resources, the second foreign', RETARGET, twoResources],
   ['for a resource with a fragment', RETARGET, ({ resource }) => ({ resource: `${resource}#x` })],
@@ -105,7 +105,7 @@ const asPassword: Change = ({ refresh_token }) => ({
 const refreshes: Entries<[Change]> = [
   ['by a platform (CVE-2026-55672)', GRANT, { client_id: claude.clientId }],
   ['by another, confidential client', GRANT, { client_id, client_secret }],
-  ['by the client of the own pages', '400 unauthorized_client', ownPages],
+  ['by the client of this service’s pages', '400 unauthorized_client', ownPages],
   ['for a foreign resource', TARGET, { resource: foreign }],
   ['for two resources, the second foreign', TARGET, (_, { url }) => ({ resource: [url, foreign] })],
   ['for a resource with a fragment', TARGET, (_, { url }) => ({ resource: `${url}#x` })],

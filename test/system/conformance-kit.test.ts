@@ -92,7 +92,7 @@ describe('npm run conformance -- plan', () => {
     expect(stdout.endsWith(file.stdout)).to.equal(true)
   })
 
-  it('ends with 1 for an unexpected result and with 2 for wrong options', async () => {
+  it('exits with 1 for an unexpected result and with 2 for wrong options', async () => {
     await using suite = await startSuite()
     const to = `--suite ${suite.url} --token ${suite.token} --insecure`
     const run = `run --only config --port ${await freePort()} ${to}`

@@ -168,7 +168,7 @@ describe('doctor', () => {
     expect(moved.join()).to.not.include('root secret was removed')
   })
 
-  it('finds a folder for files that the user of the service cannot write', () => {
+  it('finds a folder for files to which the user of the service cannot write', () => {
     const dataDir = temporaryFolder()
     for (const folder of [dataDir, join(dataDir, 'files')]) mkdirSync(folder, { recursive: true })
     const find = () =>
@@ -241,7 +241,7 @@ describe('doctor', () => {
     expect(problems(evicting)[0]).to.include('maxmemory-policy allkeys-lru')
   })
 
-  it('finds a PostgreSQL that can lose writes or accepts none', async function () {
+  it('finds a PostgreSQL server that can lose writes or does not accept them', async function () {
     const durable = ['fsync=on', 'full_page_writes=on', 'synchronous_commit=on']
     await using server = await startPostgres(askForProgram(this, 'postgres'), durable)
     const database = await server.createDatabase('tables')

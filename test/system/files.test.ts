@@ -76,7 +76,7 @@ describe('hosts with one PostgreSQL', () => {
     expect(await statusOf(other(), 'six'), 'the old one').to.equal(503)
   })
 
-  it('need no marker with SQLite, which has one host', async () => {
+  it('do not need a marker with SQLite, which has one host', async () => {
     await using host = await startService()
     expect(await statusOf(host, 'one')).to.equal(201)
     expect(existsSync(join(folderOf(host), MARKER))).to.equal(false)

@@ -124,7 +124,7 @@ describe('import and export', () => {
     expect(wrong).to.equal('--missing must be one of keep, end, end-all\n')
   })
 
-  it('print no control characters from a record', async () => {
+  it('do not print control characters from a record', async () => {
     const DATA_DIR = temporaryFolder()
     const name = 'Eve \u001b[2J\u009b31m\u202eevE'
     const eve = {

@@ -161,7 +161,7 @@ describe('errors by form_post, in a browser that enforces our Content-Security-P
     })
   }
 
-  it('an address that is not the client’s gets no post', async () => {
+  it('an address that is not the client’s does not receive a form post', async () => {
     const { page } = await open()
     const asked = { redirect_uri: 'https://evil.example/callback', response_mode: 'form_post' }
     const answer = await page.goto(authorizeUrl(service().url, { ...asked, prompt: 'x' }).href)

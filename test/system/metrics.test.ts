@@ -166,7 +166,7 @@ describe('metrics', () => {
     })
   })
 
-  it('hold no name, token, code, secret or address', async () => {
+  it('do not contain names, tokens, codes, secrets or addresses', async () => {
     const { accessToken, refreshToken, code } = await obtainTokens(url)
     await userinfo(url, accessToken)
     await send(url, { path: `/nothing/${accessToken}?code=${code}` })
@@ -178,7 +178,7 @@ describe('metrics', () => {
       expect(text).to.not.include(held)
   })
 
-  it('gain no series from what callers choose', async () => {
+  it('do not gain series from values that callers choose', async () => {
     const knock = async (i: number) => {
       await send(url, { path: `/nobody/${i}/${'x'.repeat(i)}` })
       await send(url, { path: `${paths.authorization}?client_id=c${i}&scope=s${i}` })

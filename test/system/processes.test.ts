@@ -218,7 +218,7 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
     })
   })
 
-  it('end an access token in true time, and date it and its id_token by true time', async () => {
+  it('end an access token at the true time, and use true time for its dates and those of the id_token', async () => {
     await both(async (one, other) => {
       const { body } = await redeemAt(one, await codeOf(one))
       const issuedMs = Date.now()

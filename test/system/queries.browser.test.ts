@@ -91,7 +91,7 @@ describe('the query pages in a browser', () => {
     expect(page.url()).to.match(/site=open-kitchen$/)
   })
 
-  it('run an operator’s queries of the Admin API, and no changes', async () => {
+  it('run an operator’s queries to the Admin API, but no changes', async () => {
     const { page, complaints } = await openQueries('/admin/northlight/queries', olivia)
     await run(page, '{ site { name } }', '"Northlight Academy"')
     const change = 'mutation { updateSite(input: { name: "Changed" }) { id } }'

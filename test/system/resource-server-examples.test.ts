@@ -170,7 +170,7 @@ describe('the examples of resource servers', () => {
         seen = {}
       })
 
-      it('the application gets the identity, and no such header of the caller [141]', async () => {
+      it('the application gets the identity, but no identity headers from the caller [141]', async () => {
         const forged = Object.keys(identityHeaders).flatMap((header) => [header, 'forged'])
         const answer = await get(`${orders}?scope=account:write`, [
           ...(await tokenFor('openid account:read')),

@@ -39,7 +39,7 @@ async function restoreFindings(variables: Variables): Promise<string[]> {
 
 describe('a database that was restored without the restore command', () => {
   // [threat 35; 191]
-  it('is found to be older than its folder until grants end-all', async () => {
+  it('is found to be older than its folder until grants end-all runs', async () => {
     const DATA_DIR = await dataFolderWithDemo()
     const [file, first] = [join(DATA_DIR, 'gatehouse.db'), join(temporaryFolder(), 'first.db')]
     const earlier = join(temporaryFolder(), 'earlier.db')
@@ -114,7 +114,7 @@ describe('a database that was restored without the restore command', () => {
       expect(await restoreFindings(copy)).to.deep.equal(['weak restore.timeline'])
     })
 
-    it('is on another timeline, until grants end-all or until a failover is accepted [194]', async () => {
+    it('is on another timeline, until grants end-all runs or a failover is accepted [194]', async () => {
       const url = await server().createDatabase('demo')
       const folder = "select setting from pg_settings where name = 'data_directory'"
       const [{ setting }] = await query(url, folder)

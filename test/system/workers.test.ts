@@ -129,7 +129,7 @@ describe('workers', function () {
     await eventually(WAIT_MS, async () => expect(done).to.include('sweep'))
   })
 
-  it('write whole lines of log into a pipe, also while no program reads it', async () => {
+  it('write whole log lines to a pipe, even if its reader pauses', async () => {
     const pipe = join(temporaryFolder(), 'pipe')
     const script = `mkfifo "${pipe}"; cat "${pipe}" & exec node src/main.ts > "${pipe}"`
     await using service = await startWorkers(2, {}, ['sh', '-c', script])
@@ -144,7 +144,7 @@ describe('workers', function () {
     expect(new Set(ids)).to.have.property('size', ids.length)
   })
 
-  it('lose no request on kept connections during a reload', async () => {
+  it('do not lose requests on keep-alive connections during a reload', async () => {
     await using service = await startWorkers(2)
     const load = startLoad(await tokenAt(service), { connections: 12 })
     await load.progress(100)
@@ -208,7 +208,7 @@ describe('workers', function () {
     }
   })
 
-  it('stop under load with whole responses, and leave no process', async () => {
+  it('stop under load after complete responses, and do not leave a process behind', async () => {
     await using service = await startWorkers(2)
     const load = startLoad(await tokenAt(service), { connections: 8 })
     await load.progress(100)
