@@ -30,7 +30,7 @@ describe('the schema of the Admin API', () => {
   schemaSuite(schema, /\bnull\b/i)
 
   // [Not shown 9; threat 16]
-  it('has an operation for every operator scope, except those that the platform serves', () => {
+  it('has an operation for every operator scope except the platform’s own', () => {
     const opened = new Set(fields.flatMap((field) => scopesOfField(field)))
     const expected = everyScope.filter((scope) => !servedByThePlatform.test(scope))
     expect([...opened]).to.have.members(expected)
