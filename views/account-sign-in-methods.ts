@@ -12,7 +12,7 @@ interface PasskeyView {
   readonly name: string
   readonly addedAt: number
   readonly usedAt: number | null
-  /** Null if the passkey is not backed up, so it is stored only on its device. */
+  /** Null if the passkey is not backed up and so exists only on its device. */
   readonly backedUpAt: number | null
   /** When the use of a copy of this passkey was detected; null if never. */
   readonly clonedAt: number | null

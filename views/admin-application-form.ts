@@ -128,7 +128,7 @@ ${choices.map(({ name, words }) =>
 )}</fieldset>`
 }
 
-/** Renders the option for grants that last while they are used, and the hidden field of an operator application. */
+/** Renders the checkbox for grants that last while in use, and the hidden field that marks an operator application. */
 function endlessField({ typed }: ApplicationFormPage): Html {
   return html`<input type="hidden" name="auth_method" value="operator">
 ${choice(

@@ -69,7 +69,7 @@ export interface RefusalsPage extends ClientFrame {
   readonly kept: number
 }
 
-/** Lists the latest refused requests of an application, with the full reasons. */
+/** Lists the latest refused requests from an application, with the full reasons. */
 export function refusalsPage(page: RefusalsPage): AreaPage {
   const title = text('analytics.measures.refusals')
   const none = html`<p class="empty" id="no-refusals">${text('applications.noRefusals')}</p>`

@@ -27,12 +27,12 @@ export interface AuditEntryView {
   readonly reason: string | undefined
   readonly address: string | undefined
   readonly requestId: string | undefined
-  /** The number of equal events that the entry represents. */
+  /** The number of identical events that the entry represents. */
   readonly times: number
   readonly differences: readonly AuditDifference[]
 }
 
-/** A value that differs after a change. An empty string means no value. */
+/** A changed value, before and after the change. An empty string means no value. */
 export interface AuditDifference {
   readonly name: string
   readonly before: string

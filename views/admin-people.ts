@@ -159,7 +159,7 @@ export interface MemberPage {
   readonly action: string
 }
 
-/** Shows a person of a site: roles, connected apps, and the operator's actions. */
+/** Shows a person at a site: roles, connected apps, and what the operator can do. */
 export function memberPage(page: MemberPage): AreaPage {
   const { member, apps, problem, backHref, action } = page
   return {

@@ -18,7 +18,7 @@ export interface ProvidersPage {
   readonly providers: readonly Readonly<
     Record<'name' | 'issuer' | 'redirectUri' | 'domainsAction' | 'removeAction', string> & {
       readonly domains: readonly string[]
-      /** The TXT record that proves a domain. */
+      /** The TXT record that proves ownership of a domain. */
       readonly proof: Readonly<Record<'name' | 'value', string>>
     }
   >[]

@@ -9,7 +9,7 @@ import { inCode, text, timeOf } from './text.ts'
 /** The data for every page of a client (an application or resource server): facts, tabs, and the link to the list. */
 export interface ClientFrame extends Required<Pick<AreaPage, 'back' | 'tabs'>> {
   readonly app: ClientFacts
-  /** The path of the client's first page. The paths of the client's other pages and forms begin with it. */
+  /** The path of the client's main page. The paths of the client's other pages and forms begin with it. */
   readonly href: string
 }
 
@@ -45,7 +45,7 @@ export function clientPage(
   }
 }
 
-/** The data for the first page of an application or resource server. */
+/** The data for the main page of an application or resource server. */
 export interface SharedView extends ClientFrame {
   /** Whether another secret can be created. At most two are valid at a time. */
   readonly mayAddSecret: boolean

@@ -15,7 +15,7 @@ export interface AreaView {
   readonly entries: readonly AreaEntry[]
   readonly hrefs: Hrefs<'account' | 'signOut'>
   readonly person: PersonView
-  /** The path of the page. Its forms are submitted to it by default, and the navigation marks its link. */
+  /** The path of the page. Forms are submitted to it by default, and the navigation marks the link to it. */
   readonly path: string
   /** The CSRF token for all forms of the page. */
   readonly csrf: string

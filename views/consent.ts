@@ -20,7 +20,7 @@ export interface ConsentPage extends PromptView {
   readonly words?: SiteWords | undefined
 }
 
-/** The maximum number of lines shown without a click. */
+/** The maximum number of scopes shown before the person expands a list. */
 const LINES_MAX = 5
 
 /** Asks the person to allow or refuse the requested access. */
@@ -80,7 +80,7 @@ ${
 </dl>`
 }
 
-/** Lists what the client can do, new items first. Collapses all but the first lines. */
+/** Lists what the client can do, new items first. Collapses all but the first `shown` items. */
 function allowed(
   verb: 'see' | 'change',
   ends: readonly ScopeText[],

@@ -27,7 +27,7 @@ class Markup {
     throw new TypeError('markup is not a string; put it into a template with the html tag')
   }
 
-  /** Renders the markup, with the texts, dates and numbers of the reader's language. */
+  /** Renders the markup, with texts, dates and numbers in the reader's language. */
   for(reader: Reader, encode = escapeText): string {
     return this.#render(reader, encode)
   }
@@ -59,7 +59,7 @@ export function withForms(markup: Html, form: FormContext): Html {
   return new Markup((reader, encode) => markup.for({ ...reader, form }, encode))
 }
 
-/** Removes the tags of markup, for a title or an attribute. Leaves escaped text unchanged. */
+/** Removes the tags from markup, for a title or an attribute. Leaves escaped text unchanged. */
 export function withoutTags(markup: HtmlValue): Html {
   return new Markup((reader, encode) => renderValue(markup, reader, encode).replace(/<[^>]*>/g, ''))
 }

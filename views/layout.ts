@@ -22,7 +22,7 @@ export interface Page {
   /** The navigation of an area, between the header and the page. */
   readonly navigation?: Html | undefined
   readonly head?: Html | undefined
-  /** Scripts at the end of the page, which its Content-Security-Policy allows. */
+  /** Scripts at the end of the page. The page's Content-Security-Policy allows them. */
   readonly scripts?: readonly Script[] | undefined
   /** The language of the page, if it does not depend on the reader. */
   readonly language?: string | undefined

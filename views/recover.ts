@@ -26,7 +26,7 @@ export function recoverPage(form: AddressForm): Page {
   return addressPage(form, page, text('recover.intro'))
 }
 
-/** Asks for the e-mail address of a new account, which joins a site. */
+/** Asks for the e-mail address with which a person signs up at a site. */
 export function signUpPage(form: AddressForm, siteName: HtmlValue): Page {
   const page = { id: 'sign-up-page', title: text('signIn.signUp') }
   return addressPage(form, page, text('signUp.intro', { site: html`<bdi>${siteName}</bdi>` }))
@@ -58,7 +58,7 @@ export interface LinkSentPage {
   readonly code: string
   readonly minutes: number
   readonly againHref: string
-  /** Whether an attempt to send a waiting message, to any address, has failed. */
+  /** Whether an attempt to send any queued message, not only this one, has failed. */
   readonly isDelayed: boolean
 }
 

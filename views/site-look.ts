@@ -6,7 +6,7 @@ export interface SiteLook {
   /** The name of the site, which is also the alternative text of its logo. */
   readonly name: HtmlValue
   readonly logoHref: string | undefined
-  /** The stylesheet with the colors of the site, which replaces that of the service. */
+  /** The stylesheet with the site's colors. It replaces the service's own stylesheet. */
   readonly colorsHref: string | undefined
 }
 
@@ -29,7 +29,7 @@ ${logoHref === undefined ? html`<span class="avatar" aria-hidden="true">${locali
 </header>`
 }
 
-/** Renders text of the site as a quotation, so it cannot be mistaken for text of the service. */
+/** Renders a site's text as a quotation, so it cannot be mistaken for the service's own text. */
 export function siteWords(words: SiteWords | undefined): Html | undefined {
   if (!words) return undefined
   const quoted = html`<figure class="words">

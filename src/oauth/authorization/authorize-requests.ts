@@ -80,7 +80,7 @@ type RequestParts = Pick<EngineDependencies, 'resources' | 'conformance' | 'requ
  *   resource (design 3).
  * - Without `openid`, renames `acr_values` and `max_age`, and removes a single `nonce`.
  * - Adds `response_mode=form_post` if only a request object contains it.
- * - If the conformance profile is on, removes the suite's scopes from requests of clients outside the suite.
+ * - If the conformance profile is on, removes the suite's scopes from requests by clients outside the suite.
  *
  * @param text the form-encoded parameters; returned as they are if nothing needs to change
  * @param clientId the client that sent a pushed request

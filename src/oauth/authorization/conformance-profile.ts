@@ -12,7 +12,7 @@ export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfil
 
 export type ConformanceSettings = NonNullable<Config['conformance']>
 
-/** Scopes that only the conformance suite's clients may request. They are ignored in requests of other clients. */
+/** Scopes that only the conformance suite's clients may request. They are ignored in requests from other clients. */
 export const conformanceScopes = ['address', 'phone', 'offline_access']
 
 const suiteClaims = {

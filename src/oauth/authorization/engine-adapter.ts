@@ -22,7 +22,7 @@ export function engineAdapter(dependencies: EngineDependencies): AdapterFactory 
     const records = dependencies.platform.state.adapterFor(model)
     return {
       ...records,
-      // No-op: tokens have no records, and code records may stay. Codes and tokens end with their grant or family.
+      // No-op: tokens have no records, and code records may remain. Ending the grant or family invalidates both.
       revokeByGrantId: async () => {},
       // There are no user codes, because the device flow is off.
       findByUserCode: async () => undefined,

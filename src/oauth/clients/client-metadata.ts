@@ -57,7 +57,7 @@ function grantTypesOf({ origin, grantTypes }: Client): string[] {
     : [...(grantTypes ?? ['authorization_code', 'refresh_token'])]
 }
 
-/** Whether an engine client chose a part of the FAPI 2.0 Security Profile. */
+/** Whether an engine client opted into part of the FAPI 2.0 Security Profile. */
 export function choseFapi(client: EngineClient): boolean {
   return demandsFapi({
     pushesRequests: client['requirePushedAuthorizationRequests'] === true,
@@ -65,7 +65,7 @@ export function choseFapi(client: EngineClient): boolean {
   })
 }
 
-/** Makes the engine compare secrets with the client's digests. A match charges the request to the client. */
+/** Makes the engine compare secrets by digest. A request with a valid secret counts towards the client's limit. */
 export function compareSecretsByDigest(provider: Provider): void {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(
     this: EngineClient,

@@ -60,7 +60,7 @@ export interface DocumentState {
 /** `off`: the client gets no new authorizations. `deleted`: authorization requests treat the client as unknown. */
 export type ClientState = 'active' | 'off' | 'deleted'
 
-/** Returns the scopes that the client may request under the policy of its origin. */
+/** Returns the scopes that the client may request under the policy for clients of its `origin`. */
 export function requestableScopes({ origin, chosenScopes, document }: Client): string[] {
   if (origin === 'resource_server') return []
   if (origin === 'first_party') return [OPENID]

@@ -251,7 +251,7 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** The maximum number of copies to remove at once. After the limit is lowered, many copies may be above it. */
+/** The maximum number of copies to remove at once. If `unusedMax` is lowered, many copies may exceed it. */
 const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */

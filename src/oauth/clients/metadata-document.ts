@@ -12,7 +12,7 @@ import { assertionAlgorithms } from './proofs.ts'
 /** The hosts and URLs of allowed metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
 export type DocumentPolicy = ServicePolicy['metadataDocuments']
 
-/** The properties that are stored from a document. All other members are dropped. */
+/** The properties of a document that are stored. All other members are dropped. */
 export interface ClientDocument
   extends Pick<Client, 'name' | 'redirectUris' | 'postLogoutRedirectUris' | 'applicationType'>,
     Pick<Client, 'keys' | 'signingAlgorithm'> {

@@ -24,7 +24,7 @@ export function lacksProtocol(
   return bindsTokens === true && !dpop
 }
 
-/** Whether the client chose a part of the FAPI 2.0 Security Profile. If so, other rules of the profile apply too. */
+/** Whether the client opted into part of the FAPI 2.0 Security Profile. If so, other rules of the profile apply too. */
 export function demandsFapi({ pushesRequests, bindsTokens }: Pick<Client, FapiChoice>): boolean {
   return pushesRequests === true || bindsTokens === true
 }

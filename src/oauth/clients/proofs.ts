@@ -172,8 +172,8 @@ const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
  * assertion is dated in the future and the replay store loses its data, the assertion could be replayed.
  *
  * @param audiences the issuer, then the URLs of the service's endpoints, which may be named instead (RFC 7523 §3)
- * @param choseFapi whether the client chose a part of the FAPI 2.0 Security Profile, which accepts only the issuer as
- * `aud`, and only an `iat` at most a minute ahead (§5.3.2.1)
+ * @param choseFapi whether the client opted into part of the FAPI 2.0 Security Profile, which accepts only the issuer
+ * as `aud`, and only an `iat` at most a minute ahead (§5.3.2.1)
  * @returns the problem, or undefined
  */
 export function problemOfAssertion(

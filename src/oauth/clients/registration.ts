@@ -78,7 +78,7 @@ async function readMetadata(ctx: Context): Promise<Readonly<Record<string, unkno
   return read.value
 }
 
-/** Registers the callbacks of a platform. Returns the response, which has no secret and no client_id_issued_at. */
+/** Registers callbacks for a platform. Returns the response, which has no secret and no client_id_issued_at. */
 async function registerIntegration(
   ctx: Context,
   { integration, redirectUris, byPattern }: Extract<Decision, { integration: unknown }>,
@@ -148,9 +148,9 @@ type RegistrationBody = z.infer<typeof bodyShape>
 type Decision = ReturnType<typeof decideRegistration>
 
 /**
- * Recognizes a platform or loopback client in a registration, in the order of design 6. Clients send the same body to
- * every server, so unsupported values are replaced where RFC 7591 §2 allows it. The kind of client determines the
- * authentication method and the application type. Unsupported grant types and scopes are dropped.
+ * Recognizes a platform or loopback client in a registration, in the order given in design 6. Clients send the same
+ * body to every server, so unsupported values are replaced where RFC 7591 §2 allows it. The kind of client determines
+ * the authentication method and the application type. Unsupported grant types and scopes are dropped.
  *
  * @throws invalidClientMetadata or unregisteredRedirectUri, with the reason
  */

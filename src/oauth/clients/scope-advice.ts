@@ -29,7 +29,7 @@ export function makeScopeAdvice(clients: Pick<Clients, 'find'>, baseUrl: string)
 
 /**
  * Chooses the scopes of a challenge. Includes held scopes, because some clients request exactly the scopes of the
- * challenge and would lose others (MCP authorization, scope challenge handling). Never includes a scope that the
+ * challenge and would lose the others (MCP authorization, scope challenge handling). Never includes a scope that the
  * authorization endpoint would reject.
  */
 export function adviseScopes(

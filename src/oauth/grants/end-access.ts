@@ -6,7 +6,7 @@ import { type KnownActor, recordAuditEvent } from '../../platform/audit/record-a
 import type { Schema } from '../../platform/store/schema.ts'
 import { type EndReason, endGrantsWithEvents } from './end-grants.ts'
 
-/** Columns of a person. Changing one of them can end the person's sessions. */
+/** The columns of `person` whose change can end the person's sessions. */
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**
@@ -43,7 +43,7 @@ export async function findPeopleToSignOut(
 
 /**
  * For each person, ends all sessions that began at or before `untilMs`, including those at applications that receive
- * sign-out notices. Grants continue.
+ * sign-out notices. Grants stay valid.
  */
 export async function endSessions(
   trx: Kysely<Schema>,
@@ -121,8 +121,8 @@ export async function storeNewPassword(
   // Check after the update, which waits for a concurrent change of the password.
   if (!byMail && signedOutAt !== null && signedOutAt >= sessionSince) throw new SessionEnded()
   await endSessions(trx, [personId], nowMs)
-  // An attacker who could read earlier e-mails must not be able to use their links. But a change in a session keeps the
-  // recovery links. Otherwise, an attacker with the password could delete them before the owner uses one.
+  // An attacker who could read earlier e-mails must not be able to use their links. But a change by a signed-in person
+  // keeps the recovery links. Otherwise, an attacker with the password could delete them before the owner uses one.
   await trx
     .deleteFrom('one_time_link')
     .where('person_id', '=', personId)

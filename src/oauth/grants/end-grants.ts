@@ -10,7 +10,7 @@ import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { writeSetting } from '../../platform/store/settings.ts'
 
-/** A connected app: all grants of a person to one client at one site, or without a site. */
+/** A connected app: all of a person's grants to one client at one site, or without a site. */
 export interface AppLine {
   readonly personId: string
   readonly clientId: string
@@ -134,7 +134,7 @@ function grantsOf(kysely: Kysely<Schema>, ending: Ending) {
 }
 
 /**
- * Ends all grants of a person to a client at one site, or without a site. Records an audit event if any grants ended.
+ * Ends all of a person's grants to a client at one site, or without a site. Records an audit event if any grants ended.
  *
  * @returns the grants that ended
  */
@@ -157,7 +157,7 @@ export async function removeApp({ kysely }: Database, line: AppLine, actor: Acto
  * Ends all grants, codes, tokens and browser sessions. Deletes one-time links and recovery codes. Call it after a
  * restore, because the backup lacks later sign-outs, revocations and uses of codes. Call it before any process accepts
  * requests, and repeat the call if it fails. People must sign in and consent again. Records one audit event instead of
- * one per grant. Webhook receivers must resynchronize all their data, because a restore undoes changes without events.
+ * one per grant. Webhook receivers must resynchronize all data, because a restore undoes changes but sends no events.
  *
  * @param nowMs epoch milliseconds, from the clock of the database (`withDatabase`)
  * @returns how many live grants ended, and how many links and state records, such as sessions and codes, were deleted

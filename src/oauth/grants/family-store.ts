@@ -104,7 +104,7 @@ export function makeFamilyStore({ kysely }: Database) {
       return numUpdatedRows === 1n
     },
 
-    /** Revokes all tokens of the family. The grant continues. */
+    /** Revokes all tokens of the family. The grant stays valid. */
     async end(id: string, nowMs: number): Promise<void> {
       await kysely
         .updateTable('refresh_token_family')

@@ -167,7 +167,7 @@ const newestFirst = orderBy('granted_at', 'desc', 'list.granted_at', 'list.id')
 type Line = Pick<Schema['oauth_grant'], 'id' | 'granted_at' | 'last_used_at'>
 type LineOf = (grant: Pick<Schema['oauth_grant'], 'client_id' | 'person_id' | 'site_id'>) => string
 
-/** Reads the scopes and recent calls of these grants. Returns a function that describes the grants of a list entry. */
+/** Reads the scopes and recent calls of these grants. Returns a function that summarizes the grants of a list entry. */
 async function usesOf(grants: ReturnType<typeof liveGrants>, nowMs: number, lineOf: LineOf) {
   const lines = grants.select(['g.client_id', 'g.person_id', 'g.site_id'])
   const [scopes, calls] = await Promise.all([

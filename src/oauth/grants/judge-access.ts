@@ -29,7 +29,7 @@ export interface Grant {
   readonly clientId: string
   readonly clientOrigin: string
   readonly siteId: string | undefined
-  /** The fingerprint of the client's metadata document at the consent; undefined if there was no document. */
+  /** The fingerprint of the client's metadata document at the time of consent; undefined if there was no document. */
   readonly documentFingerprint: string | undefined
   readonly allowed: Allowed
   readonly grantedAt: number

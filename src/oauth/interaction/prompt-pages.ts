@@ -50,7 +50,7 @@ export function makePromptPages(dependencies: InteractionPorts) {
     ) {
       const { link, ...ways } = await waysOf(ctx, pending, dependencies)
       const { uid, client, person, loginHint } = pending
-      // Our own pages may ask a person who is signed in to sign in again (`isFresh` in pages/relying-party).
+      // Our own pages may ask a signed-in person to sign in again (`isFresh` in pages/relying-party).
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
       const page = {
         ...ways,

@@ -80,7 +80,7 @@ export function makeSignInSteps(dependencies: InteractionPorts, promptPages: Pro
   return { ...later, login, passkey }
 }
 
-/** Returns the steps after the first method, and the handler of the second step. */
+/** Returns the steps that follow the first sign-in method, and the handler of the second step. */
 function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages) {
   const { database, visitors, interactions, noteEvent, now } = dependencies
   const { passkeys, secondFactors, linkRequests, notices } = dependencies.directory

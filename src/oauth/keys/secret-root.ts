@@ -32,8 +32,8 @@ export function makeSecretRoot(secrets: readonly string[]) {
 }
 
 /**
- * Reads the root secret from a file in the data folder, or generates it. Only the current user can read a new file. If
- * two processes start at the same time, the first write wins.
+ * Reads the root secret from a file in the data folder, or generates it. Only the current user can read the new file.
+ * If two processes start at the same time, the first write wins.
  */
 export function readOrMakeSecret(dataDir: string): string {
   const file = join(dataDir, 'secret')

@@ -87,7 +87,7 @@ export interface BegunSession extends NewFamily {
 
 /**
  * The time within which reusing a code does not end the grant. The reuse is still rejected. Some pages run their
- * callback twice (design 11). Does not apply to clients that chose a part of the FAPI 2.0 Security Profile.
+ * callback twice (design 11). Does not apply to clients that opted into part of the FAPI 2.0 Security Profile.
  */
 const REPEAT_SECONDS = 5
 

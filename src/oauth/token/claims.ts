@@ -27,8 +27,8 @@ export interface SuiteClaims {
 export type Claims = { readonly sub: string } & Readonly<Record<string, unknown>>
 
 /**
- * Returns all claims about the person of a grant, regardless of scopes. Except for `org_id` and `roles`, the names and
- * units are those of OpenID Connect Core §5.1. Omits claims without a value.
+ * Returns all claims about the person who gave a grant, regardless of scopes. Except for `org_id` and `roles`, the
+ * names and units are those of OpenID Connect Core §5.1. Omits claims without a value.
  */
 export function claimsOf(facts: Pick<AccessFacts, 'grant' | 'person' | 'roles'>): Claims {
   const { grant, person, roles } = facts
@@ -90,7 +90,7 @@ export interface Release {
   readonly scopes: readonly string[]
   /** Claims requested by name in `claims.userinfo` (OpenID Connect Core §5.5). */
   readonly requested: readonly string[]
-  /** The consent of the person. */
+  /** The person's consent. */
   readonly allowed: Allowed
   readonly claimsByScope: Readonly<Record<string, readonly string[]>>
 }

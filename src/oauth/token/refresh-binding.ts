@@ -9,7 +9,7 @@ import type { TokenRequests } from './authorization-code.ts'
 import { judgeGeneration } from './refresh-token-use.ts'
 import type { RefreshToken } from './tokens.ts'
 
-/** The facts that decide which key the tokens of a refresh are bound to. */
+/** The facts that decide which key the tokens from a refresh are bound to. */
 interface RefreshBinding {
   /** The thumbprint of the key that the family is bound to, if any. */
   readonly bound: string | undefined

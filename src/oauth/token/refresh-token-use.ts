@@ -16,7 +16,7 @@ export type Lifetimes = ServicePolicy['lifetimes']
 interface UsedToken {
   readonly family: Family
   readonly generation: number
-  /** Whether the grant has no absolute end (design 9). */
+  /** Whether the grant has no absolute expiry (design 9). */
   readonly isEndless?: boolean
 }
 

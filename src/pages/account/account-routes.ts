@@ -48,7 +48,7 @@ export function accountRoutes(accountPages: AccountPages, queries: MemberQueries
     keepZone(ctx, formField(ctx, 'zone'))
     const chosen = formField(ctx, 'language')
     const language = chosen === '' ? null : availableLanguage([chosen])
-    // Ignore an unknown language, like an unknown time zone.
+    // Ignore an unknown language, just as an unknown time zone is ignored.
     if (language !== undefined) await setLanguage(database, language, actor)
     return `${pages.account}?done=saved`
   })
@@ -106,7 +106,7 @@ function appLineOf({ person }: PageSession, clientId: string, site: string): App
   return { personId: person.id, clientId, siteId: site === '' ? undefined : site }
 }
 
-/** Registers the page on which a person chooses the notifications of each site. */
+/** Registers the page on which a person chooses which notifications to receive from each site. */
 function notificationRoutes({ database, now, page, form }: AccountPages): void {
   const inbox = inboxData(database, now)
   const findSites = makeFindHeldSites(database)

@@ -79,7 +79,7 @@ function applicationKind({ authMethod, assistant, isOperator }: Kinded) {
   return authMethod === 'none' ? 'public' : 'confidential'
 }
 
-/** Returns the settings that the application's developer needs, and the steps for members. */
+/** Returns the settings that the application's developer needs, and the steps for members to connect assistants. */
 function instructionsFor(
   app: Application,
   { site, address }: Operator,

@@ -37,7 +37,7 @@ export const patternsOf = {
   },
 } as const
 
-/** Registers the pages that both applications and resource servers have, except for the list and the first page. */
+/** Registers the pages that both applications and resource servers have, except for the list and the main page. */
 export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   for (const kind of ['site', 'resource_server'] as const) {
     stopRoutes(kind, operatorPages, parts)
@@ -148,7 +148,7 @@ export function frameOf(app: Application, { address }: Operator, { path }: PageC
   }
 }
 
-/** Returns the data for the first page of an application or resource server. Includes a new secret only once. */
+/** Returns the data for the main page of an application or resource server. Includes a new secret only once. */
 export function sharedView(
   app: Application,
   operator: Operator,

@@ -26,7 +26,7 @@ const CLIENTS_WAITING_MAX = 500
 const REASON_LENGTH_MAX = 300
 
 /**
- * Creates the record of refused requests that operators see: the latest requests of each application, and daily counts.
+ * Creates the record of refused requests that operators see: the latest from each application, and daily counts.
  * Buffers refusals in memory until `flush`, so no request waits. Stores a limited number for each client, so an
  * attacker cannot fill the database.
  */

@@ -12,7 +12,7 @@ export type WholeAnswer = Page | string | undefined
 
 /**
  * Adds the navigation of an area to a page, and the notice that the query parameter `done` names. The parameter
- * contains only the name, so a link cannot show other text.
+ * contains only the notice's name, so a link cannot make the page show arbitrary text.
  */
 export function answerInArea(
   ctx: Context,

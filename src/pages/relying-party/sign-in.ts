@@ -181,8 +181,8 @@ interface KeptPorts {
 }
 
 /**
- * Creates the functions for the pending sign-in of a browser. Other hosts of the domain could set a cookie with this
- * path, so its value is sealed for this browser.
+ * Creates the functions that keep a browser's pending sign-in in a cookie. Other hosts in the domain could set a cookie
+ * with the same name and path, so the value is sealed for this browser.
  */
 export function makePendingSignIns({ visitors, ...ports }: KeptPorts) {
   const path = () => pages.signedIn

@@ -71,8 +71,8 @@ async function parseForm(ctx: Context): Promise<void> {
 }
 
 /**
- * Creates the middleware for pages, forms and script requests that need a signed-in person, the routes for sign-in, and
- * `followLogout`. The middleware limits how many requests each person can send.
+ * Creates the routes for sign-in, `followLogout`, and the middleware for pages, forms and script requests that need a
+ * signed-in person. This middleware limits how many requests each person can send.
  */
 export function makeSignedInPages(
   { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },
