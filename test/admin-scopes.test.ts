@@ -23,7 +23,7 @@ const operations = operationsOf(schema)
 const everyScope = scopeNames('operator')
 const { fields, inputs } = partsOf(schema)
 
-/** The areas that a platform serves itself (docs/how-to/serve-your-own-api.md). */
+/** Matches the scopes of the areas that a platform serves itself (docs/how-to/serve-your-own-api.md). */
 const servedByThePlatform = /^(membership_plans|coupons|subscriptions|comments|forms|pages):/
 
 describe('the schema of the Admin API', () => {

@@ -59,7 +59,7 @@ describe('passkeys', () => {
     return { browser, at, headers, text, csrf, options: optionsOf(text), send }
   }
 
-  /** Sends a response of a device in a new browser. */
+  /** Opens the sign-in page in a new browser and sends the device's response. */
   const signInWith = async (device: Device, lies?: Lies) => {
     const { browser, options, send } = await arrive()
     return { ...(await send(device.use(options, lies))), browser }

@@ -132,7 +132,7 @@ export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000, outboxLookMs: 100 } }
 }
 
-/** Settings that write the audit trail, refusals and usage almost at once. For tests that read them. */
+/** Settings for tests that read the audit trail, refusals or usage: the service writes them almost at once. */
 export const flushing = { storage: { usageFlushSeconds: 0.02 } }
 export const flushingSoon = policyWith(flushing)
 

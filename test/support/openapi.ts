@@ -48,7 +48,7 @@ function mediaTypeOf({ headers, text }: Answer): string {
   return text === '' ? 'no body' : (headers.get('content-type')?.split(';')[0] ?? 'none')
 }
 
-/** Records which responses and members of documents have occurred. */
+/** Records which of the responses and response members in documents have occurred. */
 export function documentCoverage() {
   const described = new Set<string>()
   const shown = new Set<string>()

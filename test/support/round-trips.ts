@@ -139,7 +139,7 @@ async function makeRefresh(url: string, client: Fields = {}) {
   }
 }
 
-/** Prepares a request that may use an access token. */
+/** Obtains an access token for a request, which need not use it. */
 function withToken(request: (url: string, token: string) => Promise<Answer>): Prepare {
   return async ({ url }) => {
     const { access_token: token } = await obtain(url)
