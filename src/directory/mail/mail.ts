@@ -54,7 +54,7 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
     async send({ id, payload, createdAt, attempt }, signal) {
       const mail = payload as Mail
       const facts = await findFacts(mail, createdAt, ports)
-      // Contact the mail server even if nothing is sent, or pages that report delays would reveal who has an account.
+      // Contact the mail server even without a message. Otherwise, delay notices would reveal who has an account.
       if (!facts) return await transport.verify?.()
       const letter = render(mail, facts, settings, links)
       if (!isMailAddress(letter.to)) throw new Undeliverable('the e-mail address is invalid')

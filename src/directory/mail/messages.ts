@@ -40,7 +40,7 @@ export interface MailValues {
   account_deleted: NoValues
   /** Tells an owner that a webhook endpoint was disabled after failures. */
   webhook_disabled: { readonly url: string; readonly reason: string }
-  /** Tells the last owner of one or more sites that the account was not deleted. */
+  /** Tells a person that the account was not deleted, because the person is the last owner of one or more sites. */
   deletion_stopped: { readonly sites: readonly string[] }
 }
 

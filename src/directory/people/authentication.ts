@@ -43,7 +43,7 @@ export function assuranceOf([first, second]: Authentication['methods']) {
   return { acr: MFA_ACR, amr: [...amr, ...secondMethods[second], 'mfa'] }
 }
 
-/** Whether only a second factor is missing for one of the required values of `acr`. */
+/** Whether the person only needs to add a second factor to reach one of the required `acr` values. */
 export function lacksSecondFactor(
   required: readonly string[] | undefined,
   methods: Authentication['methods'],

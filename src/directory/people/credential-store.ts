@@ -15,7 +15,7 @@ export type CredentialStore = ReturnType<typeof makeCredentialStore>
 export function makeCredentialStore({ kysely, engine }: Database, standInKey: Buffer) {
   return {
     /**
-     * Finds the account with an e-mail address, and the stand-in hash to check for an unknown address. The stand-in is
+     * Finds the account with the given e-mail address, and the stand-in hash for an unknown address. The stand-in is
      * the hash of an account that the address and a secret select. So an address usually keeps its stand-in, and
      * similar addresses have unrelated stand-ins. Imported hashes differ in cost, so with a fixed stand-in, the time
      * of the check would reveal whether an account exists.

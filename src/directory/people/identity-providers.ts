@@ -39,7 +39,7 @@ export interface IdentityProvider {
   readonly claims: ClaimNames
   /** The e-mail domains whose users sign in with this provider: verified by DNS, or configured by the platform. */
   readonly domains: readonly string[]
-  /** Whether the site accepts only its own providers. */
+  /** Whether the provider's site accepts only its own providers. */
   readonly isOnlyWay?: boolean
   /** The only site at which the provider is trusted; undefined for a provider of the platform. */
   readonly siteId?: string | undefined

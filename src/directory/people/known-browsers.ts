@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 import { sha256 } from '../../platform/store/digest.ts'
 
-/** The latest sign-in of a browser to one account. */
+/** A browser's latest sign-in to one account. */
 interface KnownSignIn {
   /** The digest of the canonical e-mail address. */
   readonly account: string
@@ -11,7 +11,7 @@ interface KnownSignIn {
   readonly signedInAt: number
 }
 
-/** The accounts of one browser, the most recent first. The browser keeps the list in a sealed cookie. */
+/** The sign-ins that one browser remembers, the most recent first. The browser keeps the list in a sealed cookie. */
 export type KnownSignIns = readonly KnownSignIn[]
 
 export type KnownBrowsers = ReturnType<typeof makeKnownBrowsers>

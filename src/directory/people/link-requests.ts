@@ -86,8 +86,8 @@ export function makeLinkRequests({ database, limits, now }: FactorPorts) {
     },
 
     /**
-     * Sends an e-mail to confirm the address of a new account. Reads no account. If an account exists when the e-mail
-     * is sent, the e-mail has a different text.
+     * Sends an e-mail to confirm the address of a new account. Does not check whether the address already has an
+     * account. If it has one when the e-mail is sent, the e-mail has a different text.
      */
     async signUp(siteId: string, request: LinkRequest): Promise<number | undefined> {
       const reached =

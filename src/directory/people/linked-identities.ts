@@ -106,8 +106,8 @@ function makeIdentityList(ports: IdentitiesPorts) {
     },
 
     /**
-     * Removes an identity from a person's account, unless the person would then have no way to sign in to the whole
-     * account. Records an audit event, and mails the person.
+     * Removes an identity from a person's account, unless the person could then sign in only at individual sites, or
+     * not at all. Records an audit event, and mails the person.
      *
      * @returns true if the identity was kept for this reason
      */

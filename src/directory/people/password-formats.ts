@@ -1,4 +1,4 @@
-/** A valid password hash within the cost limits, parsed for the check. */
+/** A valid password hash within the cost limits, parsed so that passwords can be checked against it. */
 export type StoredHash =
   | { readonly by: 'argon2'; readonly text: string; readonly isCurrent: boolean }
   | { readonly by: 'bcrypt'; readonly text: string; readonly prefix: string }

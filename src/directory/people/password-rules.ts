@@ -5,7 +5,7 @@ import { text } from '../../../views/text.ts'
 
 export type PasswordOwner = Readonly<Record<'name' | 'email', string>>
 
-/** The maximum length in UTF-16 code units, as at sign-in. */
+/** The maximum length of a password, in UTF-16 code units. Sign-in has the same limit. */
 export const PASSWORD_LENGTH_MAX = 1024
 
 /** A password may consist of one repeated text only if that text has at least this many characters. */

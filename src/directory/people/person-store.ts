@@ -76,7 +76,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
       }
     },
 
-    /** Records a sign-out on our own pages, because a restored session store may still contain the session. */
+    /** Records a sign-out from our own pages, because a restored session store may still contain the session. */
     async signOutSession(sessionId: string, keptSeconds: number): Promise<void> {
       const times = { signed_out_at: now(), kept_until: now() + keptSeconds * 1000 }
       await insertNew(kysely, 'signed_out_session', { digest: sha256(sessionId), ...times })
@@ -120,7 +120,7 @@ export async function setLanguage(
   })
 }
 
-/** Selects the account with an e-mail address. */
+/** Selects the account with the given e-mail address. */
 export const accountOf = (kysely: Kysely<Schema>, email: string) =>
   kysely.selectFrom('person').where('email_canonical', '=', canonicalEmail(email))
 

@@ -266,7 +266,7 @@ async function replaceCodes(
   return codes.map((code) => code.replace(/.{4}(?=.)/g, '$&-'))
 }
 
-/** How long an app cannot be removed by e-mail after a password has been set by e-mail. */
+/** The period after a password is set by e-mail in which the authenticator app cannot be removed by e-mail. */
 const HOLD_MS = 7 * 86_400_000
 
 /**

@@ -13,7 +13,7 @@ export interface AssuranceDemand {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** The operations that are sensitive at every site with requirements, as are pages that require a recent sign-in. */
+/** Operations that are sensitive at every site that requires two factors. Pages that need a recent sign-in are, too. */
 export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Roles.
   ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],

@@ -6,7 +6,7 @@ import { canonicalEmail } from '../store/mail-address.ts'
 import { findNames } from '../store/object-names.ts'
 import type { Schema } from '../store/schema.ts'
 
-/** Filters of the audit trail. An absent filter matches every event. */
+/** Filters for the audit trail. An absent filter matches every event. */
 export interface AuditFilter {
   /** Matches events of this site, and platform-wide reviews of metadata documents. */
   readonly siteId?: string | undefined

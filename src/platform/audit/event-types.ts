@@ -11,7 +11,7 @@ export interface EventType {
   readonly from: readonly AuditAction[]
   /** The area of the operator scope (`<area>:read`) that an application needs to receive the event. */
   readonly area: string
-  /** The possible values of `data.kind`. Events about the same id are delivered in order. */
+  /** The possible values of `data.kind`. Events with the same kind and id are delivered in order. */
   readonly kinds: readonly string[]
 }
 

@@ -14,8 +14,8 @@ export interface ErrorBody {
 
 /**
  * Creates the error handler of our own routes (the engine has its own). The handler sends 404 or 405 if no route
- * responded. It sends deliberate errors, and errors of the body parser and router, to the caller. For any other error,
- * it sends `server_error` with the id of the log line.
+ * responded. It sends deliberate errors, and errors from the body parser and router, to the caller. For any other
+ * error, it sends `server_error` with the id of the log line.
  */
 export function errorHandler(): Middleware {
   return async (ctx, next) => {

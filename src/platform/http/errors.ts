@@ -10,7 +10,7 @@ export function isRefusal(error: unknown): error is Refusal {
   return error instanceof errors.OIDCProviderError && error.expose
 }
 
-// Errors of authorization, token, sign-out and registration requests, and of the sign-in.
+// Errors in authorization, token, sign-out and registration requests, and during sign-in.
 
 /** The requested `resource` is not one that this service accepts (RFC 8707 §2; design 3). */
 export const unknownResource = (resource: string): Refusal =>
@@ -172,7 +172,7 @@ export const invalidAssertion = (problem: string): Refusal =>
 export const tooManyRecords = (max: number): Refusal =>
   custom(413, 'limit_reached', `the request has more than ${max} records; send several requests`)
 
-// Errors of file uploads and of the platform API.
+// Errors from file uploads and from the platform API.
 
 /** This host does not share the files folder of the other hosts. */
 export const otherFilesFolder = (): Refusal =>

@@ -85,7 +85,7 @@ const member = `${site}/people/:person`
 const application = `${site}/applications/:client`
 const resourceServer = `${site}/resource-servers/:client`
 
-/** The pages of an authorization, by engine prompt. */
+/** The pages shown during an authorization, by engine prompt. */
 export const promptPages = {
   login: '/interaction/:uid/login',
   select_account: '/interaction/:uid/select_account',

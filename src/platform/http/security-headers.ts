@@ -4,7 +4,7 @@ import type { Middleware } from 'koa'
  * Builds the Content-Security-Policy of a page. `script-src 'none'` is explicit, because the engine adds the hash of
  * its self-submitting form only to that directive.
  *
- * @param leadsToClient whether submitting a form of the page may redirect to a client. Such a page has no form-action,
+ * @param leadsToClient whether submitting a form on the page may redirect to a client. Such a page has no form-action,
  * because Chromium applies that directive to every later redirect, and the client may redirect anywhere (decision 4)
  * @param scripts the source of allowed scripts, such as a hash
  */

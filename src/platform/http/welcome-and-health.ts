@@ -36,7 +36,7 @@ const assets = [
 ]
 
 /**
- * Creates the routes of the welcome page, stylesheet, icons and health checks. /healthz shows that the process runs.
+ * Creates the routes for the welcome page, stylesheet, icons and health checks. /healthz shows that the process runs.
  * /readyz shows whether its stores respond.
  *
  * @param checkStores rejects if a store does not respond in time

@@ -162,7 +162,7 @@ function oauthFailure(ctx: Context, limits: Limits): number {
   const { error } = logFields(ctx)
   if (error === 'invalid_client') return refusedClient(ctx)
   const { status } = ctx
-  // Requests of authenticated clients are charged to the client instead.
+  // Requests from authenticated clients are charged to the client instead.
   if (countClientRequest(ctx, limits) || !isClientError(status)) return 0
   return error === 'invalid_grant' ? 2 : 1
 }

@@ -152,7 +152,7 @@ function bounded(key: string): string {
   return key.length > KEY_CHARACTERS_MAX ? sha256(key) : key
 }
 
-/** Returns the limit key of a person at a client (and site), so one client cannot block the person's other clients. */
+/** Returns the key for limits per person and client (and site), so one client cannot block a person's other clients. */
 export function personKey(person: {
   readonly personId: string
   readonly clientId: string

@@ -89,7 +89,7 @@ const OTHER_NAME = `the Host header is not allowed; use a loopback host in the U
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
-/** Serves only `metricsPath`, to GET and HEAD. Needs no authentication, so no proxy should forward to this port. */
+/** Serves only `metricsPath`, for GET and HEAD. Needs no authentication, so no proxy should forward to this port. */
 async function openScrapeServer(
   address: ListeningAddress,
   scrape: () => Promise<string>,

@@ -14,7 +14,7 @@ import type { Database } from '../store/database.ts'
 import { inBatches } from '../store/in-batches.ts'
 import type { MessageKind, Schema } from '../store/schema.ts'
 
-/** A stored message. Every attempt to send it has the same id. */
+/** A stored message. Its id is the same in every attempt to send it. */
 interface OutboxMessage {
   readonly id: string
   /** The receiver: `mail`, the id of a webhook endpoint, or `sign-out` followed by a client_id. */
@@ -61,7 +61,7 @@ export const WAITS_SECONDS = [10, 30, 120, 600, 3600]
 /** For how many days a message is retried before it is dropped. */
 const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 256
-/** The maximum number of messages of a queue that are sent at once. */
+/** The maximum number of messages from one queue that are sent at once. */
 const QUEUE_AT_ONCE = 8
 /** How long to wait after a message is sent, so that one query deletes all messages sent in that time. */
 const BATCH_MS = 10

@@ -13,7 +13,7 @@ import ipaddr from 'ipaddr.js'
 export interface OutgoingInit extends RequestInit {
   /** Whether the configuration names the host. Such a host may have a private address. */
   readonly privateAddress?: boolean
-  /** The purpose of the request in the metrics. Requests for `webhook` share connections. */
+  /** The purpose of the request, for the metrics. Requests whose purpose is `webhook` share connections. */
   readonly purpose?: 'password' | 'identity' | 'webhook'
 }
 

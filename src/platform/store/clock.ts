@@ -15,7 +15,7 @@ const READINGS_AT_START = 3
 /**
  * Opens the database clock, for decisions that must be consistent across processes, even if the clocks of their
  * machines differ (design 32). `now` makes no query. Between readings, it advances with `performance.now()`, which
- * ignores changes of the machine clock. SQLite uses the machine clock, because processes that share a file run on one
+ * ignores changes to the machine clock. SQLite uses the machine clock, because processes that share a file run on one
  * machine.
  */
 export async function openStoreClock(database: Database) {

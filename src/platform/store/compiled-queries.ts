@@ -14,7 +14,7 @@ import type { Schema } from './schema.ts'
  * executor, each of which takes longer than a short query. On PostgreSQL, they normally use shared connections. Use
  * this function for frequent queries that find a few rows by key or write one row.
  *
- * @param build builds the query; `value('name')` is the placeholder of a value
+ * @param build builds the query; `value('name')` is the placeholder for a value
  */
 export function compiled<Values extends object, Row>(
   kysely: Kysely<Schema>,
@@ -61,7 +61,7 @@ interface Compilable<Row> {
 
 /**
  * Sends statements of a transaction in order. Unlike Kysely, does not wait for each response. On PostgreSQL, all
- * statements take one round trip.
+ * statements together take one round trip.
  *
  * @returns the rows of the last statement
  */
@@ -92,7 +92,7 @@ export async function sendBeforeCommit(
   else sent.catch(() => {})
 }
 
-/** Returns the placeholder of the value with this name. */
+/** Returns the placeholder for the value with this name. */
 export type Valued<Values extends object> = <Name extends keyof Values>(name: Name) => Values[Name]
 
 type Run = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>>

@@ -1,4 +1,4 @@
-/** The interface of the database, which is SQLite or PostgreSQL. */
+/** The interface to the database, which is SQLite or PostgreSQL. */
 
 import type { Kysely } from 'kysely'
 

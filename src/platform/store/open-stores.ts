@@ -14,7 +14,7 @@ import { MARK_SECONDS, makeMarking } from './restore-marker.ts'
 import { readSetting, writeSetting } from './settings.ts'
 
 export interface StoreSettings {
-  /** The folder of the restore marker and, if there is no `databaseUrl`, of the SQLite database. */
+  /** The folder for the restore marker and, if there is no `databaseUrl`, for the SQLite database. */
   readonly dataDir: string
   readonly databaseUrl: string | undefined
   /** The Redis server or cluster for OAuth state and shared counts; if undefined, the database stores the state. */
@@ -94,7 +94,7 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   }
 }
 
-/** Reads the time of the last reset of all sessions and grants. Earlier OAuth state may be missing. */
+/** Reads when all sessions and grants were last ended at once. Earlier OAuth state may be missing. */
 async function openDatabaseMemory({ kysely }: Database) {
   const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }

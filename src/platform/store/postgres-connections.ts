@@ -25,7 +25,7 @@ function preparedName(text: string): string | undefined {
 
 interface SendOptions {
   readonly timeout: StorageTimeout
-  /** The step at which to time out, as returned by `limit()`. Defaults to a new limit. */
+  /** The step of `timeout` at which to give up, as returned by its `limit()`. Defaults to a new limit. */
   readonly until?: number | undefined
   /** Called if the connection must no longer be used. */
   readonly onUnusable: (error: unknown) => void

@@ -1,4 +1,4 @@
-/** Detects a database that was restored without the `restore` command, by marking all stores with the current time. */
+/** Marks all stores with the current time, to detect a database that was restored without the `restore` command. */
 
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

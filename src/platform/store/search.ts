@@ -8,7 +8,7 @@ export function containsText(column: string, words: string) {
   return sql<boolean>`lower(${sql.ref(column)}) like lower(${`%${pattern}%`}) escape '!'`
 }
 
-/** The maximum number of words of a search. Further words are ignored. */
+/** The maximum number of words in a search. Further words are ignored. */
 const WORDS_MAX = 8
 
 /** The separators between words, the same as in the triggers that write `person_word`. */

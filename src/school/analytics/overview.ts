@@ -8,7 +8,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** The possible lengths of an overview, in days. Counts are kept long enough for the longest one (`COUNT_DAYS`). */
+/** The periods that an overview can cover, in days. Counts are kept long enough for the longest one (`COUNT_DAYS`). */
 export const OVERVIEW_PERIODS = [7, 30, 90] as const
 const USUAL_DAYS = 30
 const WEEK_DAYS = 7

@@ -54,7 +54,7 @@ interface RequestedChange {
  * Lets a change pass, or stores it and requires an approval. An approval covers one repetition of the request by the
  * client, with equal arguments. It is used up before the change runs, unless `keepsApproval` is set.
  *
- * @returns when the announcement that an approved change sends was last edited; undefined in all other cases
+ * @returns the time of the last edit to the announcement that an approved change sends; otherwise undefined
  * @throws ChangeRefused if PENDING_MAX is reached, or if an approval is missing (with the URL of the approvals page)
  */
 export async function demandApproval(

@@ -94,7 +94,7 @@ function diskStorage(folder: string): FileStorage {
   }
 }
 
-/** Syncs a folder to disk. Otherwise a crash could undo the rename of a file in it. */
+/** Syncs a folder to disk. Otherwise, a crash could undo the rename of a file in it. */
 async function persistFolder(folder: string): Promise<void> {
   await using handle = await open(folder, 'r')
   await handle.sync()

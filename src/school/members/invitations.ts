@@ -61,7 +61,7 @@ export function makeInvitations(perSiteAndDayMax: number) {
   }
   return {
     /**
-     * Invites the person with an e-mail address. Replaces an earlier invitation to the site for the same address.
+     * Invites the person who has the given e-mail address. Replaces an earlier invitation to the site for that address.
      * Returns the id of the invitation. Throws ChangeRefused if a value is invalid, if a non-owner offers the role
      * `owner`, or if the site has reached its limit.
      */

@@ -103,7 +103,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** If a site has at most this many roles, a search starts from its people; otherwise, from the word index. */
+/** If the people of a site hold at most this many roles, a search starts from them; otherwise, from the word index. */
 const FEW_ROLES_MAX = 5000
 
 /** The maximum number of people that are counted per word to find the rarest word of a search. */
@@ -114,7 +114,7 @@ const COUNTED_MAX = 1000
 
 /**
  * Finds people by the beginnings of words in their names and addresses. At a large site, reads the people with the
- * rarest word in index order, and looks up the role of each. The index also contains their other words.
+ * rarest word, in index order, and looks up the role of each. The index also contains their other words.
  */
 function searchPeople(database: Database, question: PeopleQuestion, text: string) {
   const { kysely } = database

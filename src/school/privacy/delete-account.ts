@@ -126,8 +126,8 @@ async function leaveSites(trx: Transaction<Schema>, personId: string, now: numbe
 }
 
 /**
- * Deletes the rows marked `isDeleted`, in batches. Removes personal data from the audit trail and the webhook log.
- * Keeps the person's row and returns the person. Idempotent.
+ * Deletes the person's rows, in batches, from the tables that `personalRows` marks `isDeleted`. Removes personal data
+ * from the audit trail and the webhook log. Keeps the person's row and returns the person. Idempotent.
  */
 async function deleteRows({ kysely }: Database, personId: string): Promise<LeavingPerson> {
   for (const rows of personalRows.filter(({ isDeleted }) => isDeleted)) {

@@ -14,7 +14,7 @@ export function newWebhookSecret(): string {
   return randomBytes(64).toString('base64url')
 }
 
-/** Returns the secret and the public key in the form that the libraries of receivers expect. */
+/** Returns the secret and the public key in the form that receivers' libraries expect. */
 export function shownKeys(secret: string): { readonly secret: string; readonly publicKey: string } {
   const { hmac, privateKey } = keysOf(secret)
   const spki = createPublicKey(privateKey).export({ type: 'spki', format: 'der' })
