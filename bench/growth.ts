@@ -23,7 +23,7 @@ export interface Grown {
   readonly microseconds: Readonly<Record<Growing, number>>
 }
 
-/** Fills each storage to each size, and measures the sizes of a storage in turn. */
+/** For each storage, starts a service filled to each size, and then measures these services in turn. */
 export async function measureGrowth(
   stores: Stores,
   options: Options,

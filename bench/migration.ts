@@ -1,7 +1,7 @@
 /**
- * `node bench/migration.ts [--people n] [--sign-ins n] [storage…]`: imports people with bcrypt hashes, and then lets the
- * first of them sign in while UserInfo is called. By default, a thousand of a million people sign in, on SQLite and then
- * on PostgreSQL.
+ * `node bench/migration.ts [--people n] [--sign-ins n] [storage…]`: imports people with bcrypt hashes, and then signs
+ * some of them in while it calls UserInfo. By default, a thousand of a million people sign in, on SQLite and then on
+ * PostgreSQL.
  */
 
 import { createWriteStream, rmSync } from 'node:fs'
@@ -53,7 +53,7 @@ function* records(hashes: readonly string[]): Generator<string> {
   }
 }
 
-/** Lets the first people sign in. @returns the duration of each sign-in */
+/** Signs in the first `signIns` people. @returns the duration of each sign-in */
 async function signInAll(url: string) {
   let next = 0
   const tookMs: number[] = []

@@ -143,7 +143,7 @@ function withTokens(
   }
 }
 
-/** Creates an operation of the Admin API. Each request has a different description. */
+/** Creates an Admin API operation. Each request has a new `description`, so a mutation always changes the site. */
 function byOperator(title: string, query: string): Operation {
   return {
     ...{ title, standard: false },

@@ -25,7 +25,7 @@ export interface Options {
   readonly warmUpSeconds: number
   /** The number of times to measure each kind of start. */
   readonly starts: number
-  /** Replaces `seconds` in the sections `growth` and `workers`. The service writes usage only every three seconds. */
+  /** Replaces `seconds` in `growth` and `workers`. Should exceed three seconds, the interval between usage writes. */
   readonly growthSeconds: number
   /** The numbers of grants at which growth is measured. The figures at each are compared with those at the first. */
   readonly growthSizes: readonly number[]

@@ -26,7 +26,7 @@ interface OwnChain extends Chain {
 /** Tokens of random grants with which a store was filled. */
 export interface Copies {
   accessToken(): string
-  /** Returns a family that no other connection uses, so no token is refreshed twice at once. */
+  /** Returns a family that no other connection uses, so no two connections use the same refresh token. */
   chainOf(connection: number): Chain
 }
 
@@ -35,7 +35,7 @@ interface Protocol {
   readonly endpoints: Readonly<
     Record<'token' | 'userinfo' | 'introspection' | 'discovery' | 'jwks', string>
   >
-  /** The form fields that authenticate the client of all tokens (`client`) and the introspecting party (`caller`). */
+  /** Form fields that authenticate the recipient of all tokens (`client`) and the introspecting party (`caller`). */
   readonly client: Fields
   readonly caller: Fields
 }
@@ -53,8 +53,8 @@ export interface Supply extends Protocol {
 }
 
 /**
- * Signs in with some browsers, which then get further codes without a page. Requests tokens from the bare engine
- * without `resource`, because that costs the engine less.
+ * Signs in with some browsers, which can then obtain codes without another sign-in. Requests tokens from the bare
+ * engine without `resource`, because that costs the engine less.
  */
 export async function makeSupply(
   url: string,
@@ -121,7 +121,7 @@ async function collectCodes(browsers: readonly Browser[], count: number): Promis
   return codes
 }
 
-/** Gets a code. Retries, because storage may time out on a busy machine. */
+/** Obtains a code. Retries, because storage may time out on a busy machine. */
 async function codeFor(browser: HeadlessPerson, start: URL): Promise<string> {
   return await eventually(PREPARE_TIMEOUT_MS, async () => {
     const { searchParams } = await browser.authorize(start, notes.redirectUri)

@@ -24,7 +24,7 @@ export interface Results {
   /** The round trips, on PostgreSQL and Redis. */
   readonly counted: Readonly<Record<CountedOperation, RoundTrips>> | undefined
   readonly starts: ReadonlyMap<string, StartFigure>
-  /** The memory of each server after all load. */
+  /** The memory of each server after all loads. */
   readonly loadedMiB: ReadonlyMap<string, number>
   readonly growth: readonly Grown[]
 }

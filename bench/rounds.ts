@@ -49,7 +49,7 @@ const CODES_OF_PEER_PER_SECOND = { one: 100, many: 300 }
 
 /**
  * Yields each operation on each server in each round. Changes the order of the servers in each round, so other load on
- * the machine affects all of them alike. Round 0 is not counted: processes compile their hot functions.
+ * the machine affects all of them alike. Round 0 is not counted, because servers are still compiling hot functions.
  */
 export function* turns<Name, Server>(
   rounds: number,

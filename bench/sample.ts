@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { makeTokenValues, type TokenValues } from '../src/oauth/token/token-values.ts'
 
-/** The kinds of rows that the bench copies. A grant and its tokens have no records in Redis. */
+/** The kinds of rows that the bench copies. Rows suffice, because a grant and its tokens have no records in Redis. */
 export const kinds = ['person', 'grant', 'family'] as const
 export type Kind = (typeof kinds)[number]
 

@@ -32,8 +32,8 @@ const BATCH = 5000
 const tableNames = Object.keys(tables) as Table[]
 
 /**
- * Copies the rows of the only person with a grant, with new identifiers, so this file need not repeat the
- * schema. The service must be stopped.
+ * Fills a store with copies of the rows of the only person with a grant, each copy with new identifiers. Because rows
+ * are copied, this file need not repeat the schema. The service must be stopped.
  *
  * @param accessToken an access token of that grant
  */

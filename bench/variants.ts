@@ -33,7 +33,7 @@ export type Costs = Map<string, Map<OperationName, Pick<Figure, 'processorMicros
 /** Servers that differ only in environment variables: the name and the variables of each. */
 type Variants = readonly (readonly [name: string, variables: Variables])[]
 
-/** Measures operations without and with metrics, traces, and both. */
+/** Measures operations with neither metrics nor traces, with each, and with both. */
 export async function measureWatched(
   stores: Stores,
   options: Options,
@@ -56,7 +56,7 @@ export async function measureWatched(
 }
 
 /**
- * Measures operations with one process and with two, on one core. For comparison, also with two services that share
+ * Measures operations with one process and with two, on one core. For comparison, also measures two services that share
  * nothing, each with half of the connections. Their additional time over one process is the cost of a second process.
  */
 export async function measureWorkers(
@@ -165,7 +165,7 @@ async function startSink(): Promise<AsyncDisposable & { readonly url: string }> 
   }
 }
 
-/** Renders the figures of metrics and traces as a section of the page. */
+/** Renders the figures measured with metrics and traces as a section of the page. */
 export function watchedPart(figures: Costs) {
   return {
     title: 'With metrics and traces',
@@ -174,7 +174,7 @@ export function watchedPart(figures: Costs) {
   }
 }
 
-/** Renders the figures of several processes as a section of the page. */
+/** Renders the figures measured with several processes as a section of the page. */
 export function workersPart(figures: Costs) {
   return {
     title: 'With several processes',

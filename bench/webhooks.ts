@@ -34,7 +34,7 @@ const SETTLED_WITHIN_MS = 30_000
 const [seconds = 90, eventsPerSecond = 60] = process.argv.slice(2).map(Number)
 const folder = temporaryFolder()
 
-/** Returns a script that gives every name a public address, and directs TLS connections to the receiver. */
+/** Returns a script that resolves every host name to a public address, and directs TLS connections to the receiver. */
 const network = (port: number) => `import dns from 'node:dns/promises'
 import tls from 'node:tls'
 dns.Resolver.prototype.resolve4 = async () => ['192.0.1.1']

@@ -1,4 +1,4 @@
-/** `npm run screenshots`: takes the screenshots of the documentation. The demo must be running (`npm start`). */
+/** `npm run screenshots`: takes the screenshots for the documentation. The demo must be running (`npm start`). */
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

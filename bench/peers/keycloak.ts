@@ -28,7 +28,7 @@ export const keycloak: Peer = {
     const name = 'org.keycloak:keycloak-quarkus-dist'
     const delivered = await install({ registry: 'maven', name, version }, signal)
     if (delivered.kind === 'missing') return delivered
-    // The build for a database changes the program, so build a copy.
+    // `kc.sh build` changes the program, so run it in a copy.
     return await installOnce(`keycloak-${version}-postgres`, async (folder) => {
       cpSync(join(delivered.folder, 'program'), folder, { recursive: true })
       const words = ['build', '--db=postgres', '--cache=local']

@@ -244,7 +244,7 @@ export const servicePolicy = z.strictObject({
     outboxLookMs: z.int().min(50).max(60_000).default(1000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
-  /** Limits per `windowSeconds`. Notices are messages about sign-ins in new browsers and about new apps. */
+  /** Limits on mail per `windowSeconds`. Notices are messages about sign-ins in new browsers and about new apps. */
   mail: z
     .strictObject({
       messagesPerAddressMax: z.int().min(1).max(1000).default(10),

@@ -46,7 +46,7 @@ export async function renderApiDocument(api: keyof typeof documents): Promise<st
   return written
 }
 
-/** Renders the operations of the Admin API that each operator scope opens. */
+/** Renders the operations of the Admin API to which each operator scope gives access. */
 export function renderOperations(): string {
   const roots = operationsOf(makeAdminSchema())
   const rows = scopeNames('operator').map((scope) => {
@@ -59,7 +59,7 @@ export function renderOperations(): string {
   return renderTable(['scope', 'gives access to'], rows)
 }
 
-/** Masks times, cursors, new ids and signed addresses. */
+/** Masks times, cursors, new ids and signed URLs. */
 export function withoutChance(text: string): string {
   return text
     .replace(/"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"/g, '"a moment"')

@@ -108,7 +108,7 @@ async function runCommand(): Promise<void> {
   }
 }
 
-/** Returns the login with `--password`, or with the public password of the demo. @throws Error if there is neither */
+/** Returns the login and the password: `--password` or the demo's public password. @throws Error if there is neither */
 async function chooseAccount(
   baseUrl: string,
   login: string,

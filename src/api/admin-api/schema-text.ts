@@ -95,8 +95,8 @@ const updatable =
   /^(extend )?input Create(Course|DigitalProduct|Event|Post|WebhookEndpoint)Input \{\n([^}]*)\}/gm
 
 /**
- * Inserts the repeated parts of the schema. Each mutation gets the `@needs` of its block. Creates an `Update…` input
- * from each `Create…` input that matches `updatable`. Adds an idempotency key to each `Create…` input.
+ * Inserts the repeated parts of the schema. Gives each mutation the `@needs` of its `type Mutation` block. Creates an
+ * `Update…` input from each `Create…` input that matches `updatable`. Adds an idempotency key to each `Create…` input.
  */
 function repeatParts(text: string): string {
   const updates = Array.from(text.matchAll(updatable), ([, extend, type = '', fields = '']) => {

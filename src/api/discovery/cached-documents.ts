@@ -6,7 +6,7 @@ import { nameRoute, routeOf } from '../../platform/http/request-log.ts'
 
 export type RenderedDocument = ReturnType<typeof renderDocument>
 
-/** Computes the ETag of a document. Keeps the body as a string, because Node sends strings along with the headers. */
+/** Computes the ETag of a document. Keeps the body as a string, which Node sends in the same write as the headers. */
 export function renderDocument(body: string, contentType: string) {
   const digest = createHash('sha256').update(body).digest('base64url')
   return { body, contentType, etag: `"${digest}"` }

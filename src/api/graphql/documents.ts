@@ -18,7 +18,7 @@ import type { ServicePolicy } from '../../config/config.ts'
 /** The limits of a GraphQL API. The limits on the size of a document are checked before validation. */
 export type ApiLimits = ServicePolicy['memberApi']
 
-/** Returns the limits that callers see: all except the limits of the cache. */
+/** Returns the limits that callers see: all except the limits on the cache. */
 export function callerLimits(limits: ApiLimits): Readonly<Record<string, number>> {
   const isOfCache = ([name]: [string, number]) => name.startsWith('cached')
   return Object.fromEntries(Object.entries(limits).filter((limit) => !isOfCache(limit)))

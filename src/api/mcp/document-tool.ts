@@ -128,7 +128,7 @@ function extractAnswer(
   return answer['isNew'] === false ? { ...answer, note: alreadyExisted(asked) } : answer
 }
 
-/** Creates the error for an id, slug or number that the site does not have, or for a call that sends none of these. */
+/** Creates the error for an id, slug or number that matches no object of the site, or for a call with none of these. */
 function nothingFor({ given, taken, listedBy }: Asked): ToolProblem {
   const [argument] = Object.keys(given)
   const names = taken.map(({ name }) => name)

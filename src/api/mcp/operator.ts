@@ -49,7 +49,7 @@ interface ReadDefinition {
   /** The arguments that select one object, as text for the description; by default, `id`. */
   readonly by?: string
   readonly selection: string
-  /** Additional fields of a single object. */
+  /** Additional fields for the tool that returns a single object. */
   readonly details?: string
   /** Text to append to the description of the list tool. */
   readonly order?: string

@@ -73,7 +73,7 @@ export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: Sco
   return isLess ? { ...judged, needed: union(asked(audience), also) } : judged
 }
 
-/** Whether the caller's client can get operator write scopes, given its origin and review. True without a token. */
+/** Whether the client can get operator write scopes, given its origin and review status. True without a token. */
 export function canGetChanges(caller: AccessToken | undefined): boolean {
   if (!caller) return true
   const { documentReview, grant } = caller

@@ -68,7 +68,7 @@ function outputSchemaOf(tool: Tool): Pick<ToolDescription, 'outputSchema'> {
   return { outputSchema: { ...schema, properties } as unknown as ToolDescription['outputSchema'] }
 }
 
-/** Cache hints of tools/list. Without a token, all clients get the same list, but must not keep it after a sign-in. */
+/** Cache hints for tools/list. Without a token, all clients get the same list, but must not keep it after a sign-in. */
 export function cacheHintsFor({ caller }: ToolCall) {
   return { ttlMs: 0, cacheScope: caller ? 'private' : 'public' } as const
 }

@@ -37,7 +37,7 @@ export type ToolAccess =
       /** The query or mutation field that the tool selects. Sites may require two factors for it. */
       readonly operation?: string | undefined
     }
-  /** A token with all scopes in `also` (default: any scope of the audience). Challenges add the metadata's scopes. */
+  /** A token with all scopes in `also` (default: any of the audience). Challenges also list those in the metadata. */
   | {
       readonly kind: 'audience'
       readonly audience: ToolAudience
@@ -166,7 +166,7 @@ function withoutNulls(values: unknown): unknown {
   return Object.fromEntries(Object.entries(values as object).filter(([, value]) => value !== null))
 }
 
-/** The maximum length of the problems in an error message. Argument names in them may be as long as a request body. */
+/** The maximum length of the problem list in an error message. Its argument names may be as long as a request body. */
 const FAULTS_LENGTH_MAX = 500
 
 /** Describes a tool to clients. Sets all hints, because hosts may warn about a tool that omits a hint. */

@@ -34,8 +34,8 @@ export async function deletePerson(config: Config, { argument: id, yes }: Given)
 }
 
 /**
- * `person end-second-factors`: removes the authenticator app and recovery codes of a person who lost them. Verify first
- * that the request comes from this person.
+ * `person end-second-factors`: removes the authenticator app and recovery codes of a person who lost them. The operator
+ * must first verify that this person asked for it.
  */
 export async function endSecondFactors(
   config: Config,

@@ -9,7 +9,7 @@ import type { Database } from '../../platform/store/database.ts'
 export const missingChoices = ['keep', 'end', 'end-all'] as const
 export type Missing = (typeof missingChoices)[number]
 
-/** The limit for `end`, as missing people per person in the import. Up to `MISSING_FEW` are always accepted. */
+/** The maximum ratio of missing people to people in the import, for `end`. Up to `MISSING_FEW` are always accepted. */
 const MISSING_SHARE_MAX = 0.1
 const MISSING_FEW = 20
 

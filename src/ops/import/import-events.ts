@@ -1,4 +1,4 @@
-/** Records audit events for imported records, which webhooks then send. `sources` lists the kinds that have events. */
+/** Records audit events for imported records. Webhooks send the events. `sources` lists the kinds that have events. */
 
 import { type RawBuilder, sql } from 'kysely'
 

@@ -84,7 +84,7 @@ export const kinds = {
       ),
       createdAt: time,
       disabledAt: optional(time),
-      /** When the person deleted the account. Exported so that another database does not recreate the person. */
+      /** When the person deleted the account. Exported so that an import elsewhere does not recreate the person. */
       deletedAt: optional(time),
       /** Ends all sessions and grants that began at or before this time. Not part of exports. */
       accessEndedAt: optional(time),

@@ -18,7 +18,7 @@ export function trackRejectedIds() {
     if (typeof id === 'string' && ids.size < IDS_MAX) ids.add(`${kind} ${id}`)
   }
   return {
-    /** Adds the record of a parsed line with its sections and lectures. The record may be invalid. */
+    /** Adds the record in a parsed line, and its sections and lectures. The record may be invalid. */
     add(value: unknown) {
       const { type, sections, lectures } = Object(value) as Fields
       addId(String(type), value)

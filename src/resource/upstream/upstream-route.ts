@@ -34,9 +34,9 @@ export function scopeUseOf({ path, readScope, writeScope }: Upstream) {
 }
 
 /**
- * Returns a function that creates the route `/admin/api/…` and its published keys. The first key signs. The route
- * checks the token and its scope as the Admin API does, and forwards the request to the mapped URL
- * (docs/how-to/serve-your-own-api.md). Errors from this service itself are JSON.
+ * Returns a function that creates the route `/admin/api/…` and the list of public keys. The first key signs the tokens
+ * of forwarded requests. The route checks the caller's token and scope as the Admin API does, and forwards the request
+ * to the mapped URL (docs/how-to/serve-your-own-api.md). Errors from this service itself are JSON.
  */
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
