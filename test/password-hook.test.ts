@@ -80,14 +80,14 @@ describe('the password check of the platform', () => {
     ['redirects', (_, res) => res.writeHead(307, { location: CHECK }).end()],
     ['never answers', () => {}],
     ['answers slowly', (_, res) => void res.writeHead(200).write('{"valid":')],
-    ['answers at length', (_, res) => void res.end(`{"valid":true,"x":"${'x'.repeat(1e6)}"}`)],
+    ['answers with 1 MB', (_, res) => void res.end(`{"valid":true,"x":"${'x'.repeat(1e6)}"}`)],
     ['answers with text', (_, res) => void res.end('"valid":true')],
     ['answers with another type', (_, res) => void res.end('{"valid":"true"}')],
     ['echoes the password', (_, res) => void res.end(`valid ${sam.password}`)],
     ['answers with 201', (_, res) => res.writeHead(201).end('{"valid":true}')],
     ['closes the connection', (req) => void req.socket.destroy()],
   ] as const satisfies readonly (readonly [string, RequestListener])[]) {
-    it(`rejects every sign-in alike if the platform ${what} [224]`, async () => {
+    it(`answers every rejected sign-in alike if the platform ${what} [224]`, async () => {
       await using both = await startBoth(answer, 400)
       for (const typed of [sam, stranger, { ...olivia, password: 'wrong' }]) {
         const { status, text, ms } = await signIn(both.service, typed)
