@@ -93,7 +93,7 @@ describe('the instructions of an assistant', () => {
     }
   }
 
-  it('name the server by a plain word for any slug', () => {
+  it('give the server a plain name for any slug', () => {
     const serverOf = (slug: string) => {
       const steps = operatorSteps(named('codex'), { name: 'x', slug }, 'https://a.example/', [])
       const [first] = steps.instructions
@@ -148,7 +148,7 @@ describe('the callbacks of an assistant', () => {
       expect(isOwn('librechat', other), other).to.equal(false)
   })
 
-  it('are listed with every prefix that the connections of several people share', () => {
+  it('include every prefix that several people’s connections share', () => {
     for (const { ownCallback, connections } of assistants) {
       const [begin = ''] = ownCallback?.pattern.split('{') ?? []
       if (begin.length > 'https://'.length) expect(connections).to.include(begin)

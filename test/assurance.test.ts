@@ -94,7 +94,7 @@ describe('the assurance that an authorization request requires', () => {
   })
 
   // [OpenID Connect Core §5.5.1.1; 338]
-  it('is not lowered by acr_values beside an essential acr, or by the same name without openid', async () => {
+  it('is not lowered by acr_values beside an essential acr, an internal parameter or repeated acr_values', async () => {
     const person = await signedIn()
     const both = { ...essential({ value: MFA_ACR }), acr_values: PASSWORD }
     expect(await outcome(person, both)).to.equal('a page')

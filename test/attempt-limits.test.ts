@@ -172,7 +172,7 @@ describe('attempt limits: the network of an address', () => {
     )
   })
 
-  it('is in a wide network of addresses that are rented together', () => {
+  it('belongs to a wide network, which groups addresses that are rented together', () => {
     for (const [one, other] of [
       ['192.0.2.1', '192.0.2.200'],
       ['::ffff:192.0.2.1', '192.0.2.9'],

@@ -22,7 +22,7 @@ describe('/admin/{site}/assistants', () => {
   const made = async (assistant: string) =>
     await rowsOf(service().kysely, 'oauth_application', { assistant, deleted_at: null })
 
-  it('is linked from the site, and adds a public application with one press', async () => {
+  it('is linked from the site, and adds a public application with one click', async () => {
     expect((await visit('/admin/northlight')).text).to.include(`href="${page}"`)
     expect((await press('claude')).text).to.include('The assistant was added.')
     const [app] = await made('claude')
@@ -37,7 +37,7 @@ describe('/admin/{site}/assistants', () => {
     expectAnswer(await visit('/admin/northlight/audit'), 200, 'created the application', 'Claude')
   })
 
-  it('adds one application for several presses, and a new one after it was deleted', async () => {
+  it('adds one application for several clicks, and a new one after it was deleted', async () => {
     const first = await visit(page)
     const add = async () => (await operator.send(first, page, { assistant: 'codex' })).status
     expect(await Promise.all([add(), add(), add()])).to.deep.equal([200, 200, 200])

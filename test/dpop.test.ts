@@ -211,7 +211,7 @@ describe('DPoP at every endpoint that takes a token', () => {
   }
 })
 
-describe('DPoP proofs that are hostile', () => {
+describe('DPoP proofs', () => {
   const running = sharedService(on)
   const holder = shared(async () => await boundToken(running().url))
 
@@ -291,7 +291,7 @@ describe('DPoP proofs that are hostile', () => {
     expect((await ask(unbound, undefined, userinfo, 'Bearer')).status).to.equal(200)
   })
 
-  it('are offered beside Bearer to a request without a token [RFC 9449 §7.1]', async () => {
+  it('are an option beside Bearer in the challenge to a request without a token [RFC 9449 §7.1]', async () => {
     const query = '{ __typename }'
     for (const { path, ...at } of [
       ...[graphql(paths.graphql, query), graphql(paths.adminGraphql, query)],

@@ -6,7 +6,7 @@ import { fresh } from './support/shared.ts'
 
 const addressOf = (name: string) => `https://${name}.client.example/client.json`
 
-withDatabases('kept clients', (open) => {
+withDatabases('cached clients', (open) => {
   const database = fresh(async () => {
     const opened = await open()
     const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }

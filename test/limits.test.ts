@@ -94,7 +94,7 @@ describe('limits: counts in one process', () => {
     expect(counts.find('never seen')?.points ?? 0, 'cells are shared').to.be.below(20)
   })
 
-  it('go down by what is given back, also in shared cells [186]', async () => {
+  it('decrease by the points that are given back, also in shared cells [186]', async () => {
     const limits = makeLimits({ policy: configured, shared: undefined, now: () => 1 })
     // An attacker with many networks can start many attempts. A service that is too busy gives back their points.
     for (let attempt = 0; attempt < 300_000; attempt += 1) {
@@ -342,7 +342,7 @@ describe('limits: 429', () => {
     expect((await other.ask(query)).status).to.equal(200)
   })
 
-  it('covers pages without a sign-in, but no public documents', async () => {
+  it('covers pages without a sign-in, but not public documents', async () => {
     await using service = await startWith({ limits: { pagesPerAddressMax: 1 } })
     const statusOf = async (path: string) => (await send(service.url, { path })).status
     const { connectHome, account, admin, providerCallback } = pages
@@ -354,7 +354,7 @@ describe('limits: 429', () => {
       expect(await statusOf(path), path).to.equal(200)
   })
 
-  it('comes ten times as soon for links that do not exist', async () => {
+  it('comes ten times sooner for links that do not exist', async () => {
     const path = pages.download.replace(':token', 'x').replace(':name', 'y')
     const statuses = await statusesOf(3, async () => await send(limited().url, { path }))
     expect(statuses).to.deep.equal([404, 404, 429])

@@ -143,7 +143,7 @@ withDatabases('the purchases and notifications of a member', (open) => {
       expect(viewer[list].nodes, list).to.not.be.empty
   })
 
-  it('costs the same number of statements for one nested node and for many', async () => {
+  it('needs the same number of statements for one nested node and for many', async () => {
     const counts: number[] = []
     const { read } = memberApiOver(watched(database(), [], counts))
     const query = `query ($first: Int) { viewer {

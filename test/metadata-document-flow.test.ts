@@ -130,7 +130,7 @@ describe('Client ID Metadata Documents', () => {
     expect(changed?.decided?.by).to.match(/Olivia/)
   })
 
-  it('lead a person from an address with changes to the approval, not to an error of the client (design 38)', async () => {
+  it('lead a person from a tool address for changes to the approval, not back to the client with an error (design 38)', async () => {
     await using test = await start()
     const ask = async () =>
       await askToAuthorize(test.url, {

@@ -225,7 +225,7 @@ describe('a name from a client', () => {
     'six.example': [28, [0x20, 0x01, 0x0d, 0xb8, ...Array(11).fill(0), 7]],
   }
 
-  it('is looked up at the name servers in both families', async () => {
+  it('is looked up at the name servers for both address families', async () => {
     using names = await startNameServer(known)
     const lookUp = makeLookUpOutside([names.address])
     expect(await lookUp('four.example', never)).to.deep.equal([{ address: '192.0.2.7', family: 4 }])

@@ -243,7 +243,7 @@ describe('/admin/<site>/overview and /audit', () => {
     expect(found.size).to.be.above(40)
   })
 
-  it('begin at a home page with the next steps, figures and what needs attention', async () => {
+  it('start with a home page that shows the next steps, figures and what needs attention', async () => {
     const { kysely } = service()
     const owner = makePagePerson(service().url, marco)
     const home = async () => (await owner.visit('/admin/open-kitchen')).text

@@ -145,7 +145,7 @@ withDatabases('callbacks admitted by a pattern', (open) => {
     expect(await callbacks.admits(clientId, `${base}flood-0-0`)).to.equal(false)
   })
 
-  it('are replaced beyond fifty of one person, who cannot lock out others [157]', async () => {
+  it('are replaced when one person has more than fifty, so that the person cannot lock out others [157]', async () => {
     const callbacks = make(60)
     await callbacks.keep(clientId, [uri])
     await callbacks.use(clientId, uri, 'per_olivia')

@@ -325,7 +325,7 @@ it('every operator scope opens only the methods of its own mapping', async () =>
   expect((await platform.seen()).seen).to.have.length(scopes.length)
 })
 
-it('a slow platform is 504, an interrupted response is cut short, and a missing one is 502', async () => {
+it('a slow platform causes 504, an interrupted response is cut short, and a missing one causes 502', async () => {
   await using service = await startWithPlatform()
   const { url } = service
   const token = await operatorToken(url, BOTH)

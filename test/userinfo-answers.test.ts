@@ -155,7 +155,7 @@ describe('UserInfo responses [design 4]', () => {
 
   runGroups(service, groups)
 
-  it('to a preflight allow methods and the requested headers, and to other methods are 405 with Allow, or 404 to other OPTIONS', async () => {
+  it('to a preflight allow methods and the requested headers, to other methods are 405 with Allow, and to other OPTIONS are 404', async () => {
     const asked = ['Access-Control-Request-Method', 'GET', 'Access-Control-Request-Headers', 'x-y']
     const headers = [...origin, ...asked]
     const answer = await send(service().url, { method: 'OPTIONS', path, headers })

@@ -276,7 +276,7 @@ forEachDatabase('webhooks', (start) => {
     expect(textOf(await press('replay', { since: 'soon' }), 'webhook-problem')).to.match(/a time/)
   })
 
-  it('carry what an import adds, changes and ends, once, and only if it was asked to', async () => {
+  it('report what an import adds, changes and ends, once, and only if the import asks for it', async () => {
     await add(ONE)
     const [site, person, order] = ['sit_northlight', 'per_bought', 'ord_bought']
     const at = '2026-01-01T00:00:00Z'

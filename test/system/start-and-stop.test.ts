@@ -89,7 +89,7 @@ const refusals: [Variables, string[]][] = [
 
 describe('starting', () => {
   for (const [variables, sentences] of refusals) {
-    it(`is refused in sentences: ${Object.keys(variables).join(', ')}: ${sentences[0]}`, async () => {
+    it(`is refused with a sentence for each problem: ${Object.keys(variables).join(', ')}: ${sentences[0]}`, async () => {
       const said = await refusedStart({ DATA_DIR: temporaryFolder(), ...variables })
       const [title, ...lines] = said.trimEnd().split('\n')
       expect([title, lines.length]).to.deep.equal(['Gatehouse cannot start:', sentences.length])

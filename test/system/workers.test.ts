@@ -100,7 +100,7 @@ describe('workers', function () {
     expect(statuses.at(-1)).to.equal(429)
   })
 
-  it('sweep in one worker at a time, and in another one when that worker dies', async () => {
+  it('clean up in one worker at a time, and in another one when that worker dies', async () => {
     const CONFIG_DIR = configWith(policyWith({ storage: { sweepSeconds: 1 } }))
     const DATA_DIR = await dataFolderWithDemo()
     await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
@@ -114,7 +114,7 @@ describe('workers', function () {
     await expectSwept(DATA_DIR)
   })
 
-  it('leave out a task that another process runs', async () => {
+  it('skip a task that another process runs', async () => {
     const [done, logger] = [[] as string[], pino({ level: 'silent' })]
     let mine = false
     const run = (name: string) => async () => done.push(name)
