@@ -257,8 +257,8 @@ describe('/admin/<site>/overview and /audit', () => {
     ])
     const empty = await home()
     expect(empty).to.include('Add the first app').and.include('All good')
-    const rose = 'Refusals rose from 1 to 3. Fewer than 10 a week, or less than double, is normal.'
-    expect(empty).to.include(rose)
+    const rose = 'Fewer than 10 a week, or less than double the week before, is normal.'
+    expect(empty).to.include(`Refusals rose from 1 to 3. ${rose}`)
     const client_id = 'app_old'
     await insert(kysely, 'oauth_application', {
       ...{ client_id, site_id, name: 'Old <Books>', auth_method: 'client_secret_post' },
@@ -273,7 +273,7 @@ describe('/admin/<site>/overview and /audit', () => {
     const grant = { id: 'g', person_id: 'per_june', client_id, client_origin: 'site' }
     const granted = { client_name: 'Old', site_id, allowed: '{}', expires_at: Date.now() + DAY_MS }
     await insert(kysely, 'oauth_grant', { ...grant, ...granted, granted_at: Date.now() })
-    const stuck = 'but it completed no sign-in'
+    const stuck = 'but it has not completed a sign-in'
     expect(await home()).not.to.include(stuck)
     await change(kysely, 'oauth_grant', { id: 'g' }, { granted_at: 1 })
     expect(await home()).to.include(stuck)

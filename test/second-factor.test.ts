@@ -79,7 +79,7 @@ forEachDatabase('a second factor', (start) => {
     expect(isDone(done)).to.equal(true)
     await person.open(targetOf(done, url))
     expect((await leaving()).deletion_due_at).to.equal(null)
-    await mailsWith(service, 'An authenticator app was added for your account')
+    await mailsWith(service, 'An authenticator app was added to your account')
   })
 
   // [304]

@@ -213,7 +213,7 @@ describe('the identity provider of a site', () => {
       const body = new URLSearchParams({ csrf: hiddenField(form.text), ...sam })
       const typed = await follow(fresh, form.url, { method: 'POST', body })
       const problem =
-        'This school accepts only sign-ins through its own identity provider, for the same e-mail address. Please sign in below.'
+        'This school accepts only sign-ins through its own identity provider. Your e-mail address there must be the same as in your account here. Please sign in below.'
       expect([typed.status, problemOf(typed)]).to.deep.equal([401, problem])
       expect(await open(fresh).then(isSignedIn)).to.equal(false)
       const elsewhere = await submit(fresh, await open(fresh, ofNoSite), sam)
