@@ -86,7 +86,7 @@ forEachDatabase('the arguments of tools', (start) => {
     const post = await readTool(url, 'get_site_post', { values: { id }, token })
     expect(post).to.include({ link: null })
     expect(await readTool(url, 'get_site', { token })).to.include({ contactEmail: null })
-    // For other arguments, null counts as omitted, because some models send null for them.
+    // Where the schema does not allow null, it counts as omitted, because some models send null anyway.
     const values = { id: courseId, title: null, url: 'https://school.example/light' }
     const { course } = await readTool(url, 'update_course', { values, token })
     expect(course.title).to.be.a('string')
