@@ -5,7 +5,7 @@ import { needsOperator } from './policy.ts'
 /** The entry in `areas` that requires two factors for every operation by an operator. */
 export const EVERYTHING = '*'
 
-/** The requirements of a site for sensitive operations, in addition to two factors. */
+/** A site's requirements for sensitive operations, in addition to two factors. */
 export interface AssuranceDemand {
   /** The areas of the scope catalogue in which all operations, including reads, are sensitive at this site. */
   readonly areas: readonly string[]

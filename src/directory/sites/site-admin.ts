@@ -36,7 +36,7 @@ const features = {
   },
 } as const
 
-/** A site with the roles of one person. */
+/** A site, with the roles that one person has there. */
 export type AdminSite = NonNullable<Awaited<ReturnType<typeof findAdminSite>>>
 
 /** Finds a site by slug or id, with the roles that the person has there. A slug never equals an id. */

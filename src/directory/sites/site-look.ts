@@ -40,7 +40,7 @@ function parsed(look: Awaited<ReturnType<ReturnType<typeof looks>['executeTakeFi
   return look && { ...look, texts, languages }
 }
 
-/** Returns a text of a site in the reader's language. Falls back to the text for all languages. */
+/** Returns one of a site's texts in the reader's language. Falls back to the text for all languages. */
 export function shownText(
   look: Pick<Look, 'name' | 'texts'> & Partial<Look>,
   field: Exclude<keyof LocalTexts, 'language'>,

@@ -94,7 +94,7 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   }
 }
 
-/** Reads when all sessions and grants were last ended at once. Earlier OAuth state may be missing. */
+/** Reads when all sessions and grants were last ended together. Earlier OAuth state may be missing. */
 async function openDatabaseMemory({ kysely }: Database) {
   const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }

@@ -2,7 +2,7 @@ import type { Database } from './database.ts'
 import { insertNew } from './insert-new.ts'
 import type { RedisClient } from './redis.ts'
 
-/** The name of the setting that says when all sessions and grants were last ended at once, in epoch milliseconds. */
+/** The name of the setting that says when all sessions and grants were last ended together, in epoch milliseconds. */
 export const EVERYTHING_ENDED = 'everything_ended_at'
 
 /** The interval at which to check the servers of a cluster. A failover goes unnoticed for about this long at most. */

@@ -66,9 +66,9 @@ export interface Attendance {
 }
 
 /**
- * Registers a person of the site for an event, or renews a cancelled registration. No-op if the person is registered.
+ * Registers a member of the site for an event, or renews a cancelled registration. No-op if the member is registered.
  * Returns the id of the registration, which stays the same if it is renewed. Throws ChangeRefused for an
- * unknown event or person, and for an archived event.
+ * unknown event or member, and for an archived event.
  */
 export const registerForEvent = siteChange(
   async ({ trx, actor, record }, { eventId, personId }: Attendance) => {
