@@ -187,9 +187,9 @@ describe('mail', () => {
     const at = async (aheadMs: number) =>
       await Array.fromAsync(checkOutbox({ kysely: mail.kysely }, () => Date.now() + aheadMs))
     expect(await at(14 * 60_000)).to.deep.equal([])
-    const [finding] = await at(16 * 60_000)
-    expect(finding?.check).to.equal('mail.waiting')
-    expect(finding?.sentence).to.match(/^1 message waits, .*last error: .*(ECONNREFUSED|ESOCKET)/)
+    const [late] = await at(16 * 60_000)
+    expect(late?.check).to.equal('mail.waiting')
+    expect(late?.sentence).to.match(/^1 message is waiting, .*last error: .*(ECONNREFUSED|ESOCKET)/)
   })
 
   // [231, 234]

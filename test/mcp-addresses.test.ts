@@ -141,7 +141,7 @@ describe('the addresses of the tools that need a token', () => {
 
   it('explain areas that are unknown, unsorted or repeated (design 38)', async () => {
     for (const [text, advice] of [
-      ['orders', 'areas that programs can change are appearance, courses'],
+      ['orders', 'areas from this list, separated by dots: appearance, courses'],
       ['students.courses', 'courses.students'],
       ['courses.courses', 'courses'],
     ] as const) {

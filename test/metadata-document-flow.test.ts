@@ -405,7 +405,7 @@ describe('Client ID Metadata Documents', () => {
     await using service = await startWith({ metadataDocuments }, { fetch })
     expect(await refusal(signIn(service.url, identity))).to.include('invalid_client')
     expect(connections).to.deep.equal([])
-    expect(String(failures.at(-1))).to.include('outside the public network')
+    expect(String(failures.at(-1))).to.include('or one that is not public')
   })
 })
 

@@ -43,7 +43,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-const OUTSIDE = 'outside the public network'
+const OUTSIDE = 'or one that is not public'
 const outer = ['1.1.1.1', '8.8.8.8', '172.32.0.1', '100.128.0.1', '192.0.1.1', '2606:4700::1111']
 
 describe('a public address [Client ID Metadata Document §6.5]', () => {

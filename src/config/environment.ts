@@ -225,7 +225,7 @@ export const environmentVariables = z.object({
       error: 'OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, which every collector accepts',
     })
     .default('http/protobuf')
-    .describe('Protocol of traces.'),
+    .describe('Protocol for exporting traces.'),
   OTEL_EXPORTER_OTLP_TIMEOUT: wholeNumber('OTEL_EXPORTER_OTLP_TIMEOUT', 100, 10_000)
     .default(3_000)
     .describe('Time limit in milliseconds for each export, including the last one at exit.'),

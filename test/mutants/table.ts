@@ -284,7 +284,7 @@ url.«port !== '' || url.pathname→pathname» === '/' || !
 # oauth/clients/metadata-document.ts: metadata-document
 «if (read.client_id !== address.href) return 'its client_id differs from its URL'→»
 «policy.sources.some((source) => source === url.hostname || source === clientId)→true»
-«if (preferred?.startsWith('client_secret')) return { problem: 'it must not need a shared secret' }→»
+«if (preferred?.startsWith('client_secret')) return { problem: 'it requires a shared secret' }→»
 «isLoopback(uri) || isUnderHost(uri, address)→true»
 JSON.stringify([name«, redirectUris.toSorted()→»])
 JSON.stringify([«name, →»redirectUris.toSorted()]

@@ -117,7 +117,7 @@ function changeWords({ caller, parts }: ToolCall): string {
     const approval = new URLSearchParams({ approve: caller?.clientId ?? '' })
     return canGetChanges(caller)
       ? ''
-      : ` You can change nothing until an operator approves this client at ${parts.service.baseUrl}${pages.admin}?${approval}.`
+      : ` You cannot change anything until an operator approves this client at ${parts.service.baseUrl}${pages.admin}?${approval}.`
   }
   // The URL also names the areas that the token may already change.
   const later = areas.slice(2)

@@ -47,8 +47,8 @@ export function readChangeAreas(
   const isUnknown = areas.some((area) => !changeable.includes(area))
   return {
     problem: isUnknown
-      ? `the areas that programs can change are ${changeable.join(', ')}; name some of them, separated by dots`
-      : `the areas must be in alphabetical order, each once: ${known.join(AREA_SEPARATOR)}`,
+      ? `the path must name areas from this list, separated by dots: ${changeable.join(', ')}`
+      : `the areas in the path must be in alphabetical order, each once: ${known.join(AREA_SEPARATOR)}`,
   }
 }
 

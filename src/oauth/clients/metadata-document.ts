@@ -111,7 +111,7 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
 }
 
 const NO_METHOD =
-  'token_endpoint_auth_methods_supported must include none or, if discovery lists it, private_key_jwt with public keys in jwks or at a jwks_uri on its host'
+  'token_endpoint_auth_methods_supported must include "none" or, if discovery lists it, "private_key_jwt" with public keys in jwks or at a jwks_uri on its host'
 
 /**
  * Returns the supported authentication methods that a document offers (SEP-3149), with the keys. A document that names
@@ -123,7 +123,7 @@ function readAuthentication(
   privateKeyJwt: boolean,
 ): Pick<ClientDocument, 'authMethods' | 'keys' | 'signingAlgorithm'> | { problem: string } {
   const { token_endpoint_auth_method: preferred, token_endpoint_auth_signing_alg: named } = read
-  if (preferred?.startsWith('client_secret')) return { problem: 'it must not need a shared secret' }
+  if (preferred?.startsWith('client_secret')) return { problem: 'it requires a shared secret' }
   const offered = read.token_endpoint_auth_methods_supported ?? [preferred ?? 'none']
   const isPublic = offered.includes('none') || preferred === 'none'
   const hasKey = offered.includes('private_key_jwt') || preferred === 'private_key_jwt'

@@ -27,7 +27,7 @@ export function judgeGeneration(
 ): RefreshTokenUse {
   const { family, generation } = token
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
-  if (!family.token.refreshes) return { kind: 'lost', reason: 'the client has no refresh tokens' }
+  if (!family.token.refreshes) return { kind: 'lost', reason: 'no refresh token was issued' }
   if (generation > family.generation) {
     return { kind: 'lost', reason: 'the data is older than the token, for example after a restore' }
   }

@@ -54,9 +54,9 @@ export async function rotateSigningKeys(
 }
 
 const meanings = {
-  current: 'signs',
-  next: 'is published and signs after the next rotation',
-  retired: 'no longer signs, but is still published',
+  current: 'is used for signing',
+  next: 'is published, but is used only after the next rotation',
+  retired: 'is no longer used, but is still published',
 } as const satisfies Record<KeyRow['state'], string>
 
 function keyLine({ kid, state, createdAt }: KeyRow): string {

@@ -124,7 +124,7 @@ export async function* checkOutbox(
   const minutes = mail ? Math.floor((now() - mail.oldestAt) / 60_000) : 0
   if (!mail || minutes < WAITING_MINUTES_MAX) return
   const { count, error } = mail
-  const waiting = count === 1 ? '1 message waits' : `${count} messages wait`
+  const waiting = count === 1 ? '1 message is waiting' : `${count} messages are waiting`
   const sentence = `${waiting}, the oldest for ${minutes} minutes (last error: ${error ?? 'not tried yet'})`
   yield found('mail.waiting', sentence)
 }

@@ -84,16 +84,16 @@ const schema = z
       'must be null unless kind is "site", the client is confidential and all redirectUris are https',
     )
     must(isOperator || row.endlessAt === null, 'endlessAt', 'must be null unless operatorAt is set')
-    must(isSite || authMethod !== 'none', 'authMethod', 'must not be none for a resource server')
+    must(isSite || authMethod !== 'none', 'authMethod', 'must not be "none" for a resource server')
     must(
       keyPlaces === Number(authMethod === 'private_key_jwt'),
       'jwks',
-      'either jwks or jwksUri is required for private_key_jwt, and neither is allowed otherwise',
+      'either "jwks" or "jwksUri" is required for private_key_jwt, and neither is allowed otherwise',
     )
     must(
       hasSecret === (authMethod === 'client_secret_post'),
       'secret',
-      'secret or secrets is required for client_secret_post, and neither is allowed otherwise',
+      '"secret" or "secrets" is required for client_secret_post, and neither is allowed otherwise',
     )
     for (const field of ['jwksUri', 'backchannelLogoutUri'] as const) {
       const url = URL.parse(row[field] ?? '')

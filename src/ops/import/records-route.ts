@@ -99,7 +99,7 @@ function makeReadSigned(keys: JSONWebKeySet, baseUrl: string, platform: Platform
     const whose = planPaths.records
     const problem = jwt
       ? await verifyOnce(jwt, { keys, claims, whose, check, useOnce, now })
-      : 'the Authorization header must be Bearer followed by a JWT of the platform'
+      : 'the Authorization header must be Bearer followed by a JWT from the platform'
     if (problem === undefined) return body
     ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"')
     throw invalidAssertion(problem)

@@ -95,15 +95,15 @@ async function openScrapeServer(
   scrape: () => Promise<string>,
 ): Promise<AsyncDisposable> {
   const isLoopback = isLoopbackInterface(address.host)
-  const server = createServer(async (request, response) => {
+  const server = createServer(async ({ headers, method, url }, response) => {
     const answer = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
-      response.end(request.method === 'HEAD' ? '' : text)
+      response.end(method === 'HEAD' ? '' : text)
     }
     // Prevent DNS rebinding: a request from a foreign page contains that page's host name.
-    if (isLoopback && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
-    if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
-    if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'use GET\n')
+    if (isLoopback && !isOwnName(headers.host)) return answer(403, OTHER_NAME)
+    if (url?.split('?')[0] !== metricsPath) return answer(404, `not found; see ${metricsPath}\n`)
+    if (method !== 'GET' && method !== 'HEAD') return answer(405, 'method not allowed; use GET\n')
     try {
       answer(200, await scrape(), CONTENT_TYPE)
     } catch {

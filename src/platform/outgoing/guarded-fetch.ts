@@ -81,7 +81,7 @@ export function isPrivateHost(hostname: string): boolean {
 
 function refusePrivate(addresses: readonly LookupAddress[]): void {
   if (addresses.length > 0 && addresses.every(({ address }) => isPublicAddress(address))) return
-  throw new Error('the host has no address, or an address outside the public network')
+  throw new Error('the host has no address, or one that is not public')
 }
 
 /** Creates a DNS lookup function for a connection. The lookup fails if `check` throws. */

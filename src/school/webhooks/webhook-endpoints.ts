@@ -42,7 +42,7 @@ const endpointInput = z.strictObject({
       error: 'must not contain a user name or password',
     })
     .refine((url) => !isUnreachable(URL.parse(url)?.hostname ?? ''), {
-      error: 'must name a public server, not this machine or an address of a private network',
+      error: 'must name a public server, not this machine or an address on a private network',
     }),
   types: z
     .array(z.string().refine((type) => eventTypes.has(type), { error: EVENT_TYPE }))
