@@ -46,7 +46,7 @@ describe('environment: defaults (design, Errors and configuration)', () => {
   it('are one process; WORKERS is a number of processes, or auto for one per processor', () => {
     expect(read({ WORKERS: '3' }).workers).to.equal(3)
     expect(read({ WORKERS: 'auto' }).workers).to.equal(availableParallelism())
-    const problem = 'WORKERS must be auto or a whole number from 1 to 256'
+    const problem = 'WORKERS must be "auto" or a whole number from 1 to 256'
     for (const WORKERS of ['0', '-1', '1.5', '257', 'all'])
       expect(() => read({ WORKERS })).to.throw(problem)
   })

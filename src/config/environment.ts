@@ -39,7 +39,7 @@ const workers = z
   .string()
   .transform((text) => (text === 'auto' ? availableParallelism() : Number(/^\d+$/.exec(text)?.[0])))
   .refine((count) => count >= 1 && count <= WORKERS_MAX, {
-    error: `WORKERS must be auto or a whole number from 1 to ${WORKERS_MAX}`,
+    error: `WORKERS must be "auto" or a whole number from 1 to ${WORKERS_MAX}`,
   })
 
 const redisUrl = z
@@ -116,7 +116,7 @@ export const environmentVariables = z.object({
   PORT: wholeNumber('PORT', 1, 65_535).default(3000).describe('Port to listen on, 1 to 65535.'),
   WORKERS: workers
     .default(1)
-    .describe('Processes that accept requests. `auto` starts one for each available CPU core.'),
+    .describe('Number of processes accepting requests. `auto` starts one per available CPU core.'),
   DATA_DIR: z
     .string()
     .default('./data')
@@ -368,7 +368,7 @@ function* problemsOfFiles(set: NodeJS.ProcessEnv): Generator<string> {
   const given: NodeJS.ProcessEnv = { ...set, FILES_S3_SECRET_ACCESS_KEY: secret }
   const missing = s3Variables.filter((name) => !given[name])
   if (missing.length === 0 || missing.length === s3Variables.length) return
-  yield `to store files in S3, also set ${missing.join(', ')}`
+  yield `storing files in S3 also requires ${missing.join(', ')}`
 }
 
 /** Returns why a secret must be set; undefined for http on a loopback address without PostgreSQL or Redis. */

@@ -144,7 +144,7 @@ const operatorScopeName = (access: ScopeAccess) =>
 const upstream = z
   .strictObject({
     /** The path below /admin/api/. */
-    path: z.string().max(200).regex(SEGMENTS, 'must be a path like coupons or shop/coupons'),
+    path: z.string().max(200).regex(SEGMENTS, 'must be a path like "coupons" or "shop/coupons"'),
     /** The scopes required for reading (GET, HEAD) and for other methods. Methods without a scope are disabled. */
     readScope: operatorScopeName('read').optional(),
     writeScope: operatorScopeName('write').optional(),

@@ -32,7 +32,7 @@ const refusals: [Variables, string[]][] = [
     [
       'PORT must be a whole number from 1 to 65535',
       'BASE_URL must be an http(s) URL with only a host and an optional port (did you mean https://id.example?)',
-      'WORKERS must be auto or a whole number from 1 to 256',
+      'WORKERS must be "auto" or a whole number from 1 to 256',
       'DATABASE_URL must be a postgres:// URL',
       'REDIS_URL must be a redis:// or rediss:// URL',
       'SECRET or SECRET_FILE must contain one or more secrets of at least 32 characters each',

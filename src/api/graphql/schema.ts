@@ -62,7 +62,7 @@ function parseTime(value: unknown): number {
   // A time before 1970 is probably a mistake, and RFC 3339 has no years after 9999.
   if (!(time >= 0 && time <= LAST_TIME_MS)) {
     throw new GraphQLError(
-      'send a time from 1970 to 9999 in RFC 3339 format, like 2026-03-01T09:30:00Z',
+      'a time must be from 1970 to 9999, in RFC 3339 format, like 2026-03-01T09:30:00Z',
     )
   }
   return time

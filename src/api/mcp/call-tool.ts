@@ -47,7 +47,7 @@ export async function callTool(
   if (call.remedy !== undefined) return problemResult(call.remedy, call)
   // The endpoint has already checked access. Check again, in case a message bypasses that check.
   if (!isOpenTo(accessTo(tool, values), call.caller)) {
-    throw new Error('a tool was called without access')
+    throw new Error('a tool was called without access to it')
   }
   try {
     const answer = await answerWithin(tool, values, call)

@@ -21,7 +21,7 @@ const pageArguments = {
 
 function slugArgument(of: string) {
   const slug = z.string().max(80).describe(`Slug of ${of}.`)
-  return slug.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must be a–z, 0–9 and hyphens, like slow-bread')
+  return slug.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'must contain only a–z, 0–9 and -, like slow-bread')
 }
 
 function wordsArgument(where: string) {

@@ -14,7 +14,7 @@ export const toolAddresses = [
 
 export function addressFor(audience: ToolAudience): ToolAddress {
   const address = toolAddresses.find((each) => 'audience' in each && each.audience === audience)
-  if (!address) throw new Error(`no address serves the audience ${audience}`)
+  if (!address) throw new Error(`no tool endpoint serves the audience ${audience}`)
   return address
 }
 

@@ -23,7 +23,7 @@ export async function makeAuthorizationServer(
   suite: ConformanceSettings | undefined,
 ) {
   const conformance = suite && (await makeConformanceProfile(suite, parts.furtherPlans))
-  if (conformance) platform.logger.warn('the conformance profile is on: its clients need no PKCE')
+  if (conformance) platform.logger.warn('the conformance profile is on: its clients may omit PKCE')
   const dependencies = makeEngineDependencies(platform, parts, conformance)
   const { exchange, findKeptClient } = dependencies
   const adapter = engineAdapter(dependencies)

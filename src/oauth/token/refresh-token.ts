@@ -98,7 +98,7 @@ async function findUse(
   if (named && audience === undefined) throw resourceNotGranted()
   // If BASE_URL has changed, every resource would reject the access tokens.
   if (audience !== undefined && audience !== resources.audience) {
-    throw invalidGrant('the refresh token was issued for another BASE_URL')
+    throw invalidGrant('the refresh token was issued for another origin')
   }
   const granted = narrowScopes(oidc, dropUnapproved(scopes, refreshToken))
   const lost = judgeAccess(refreshToken, scopes, platform.now())

@@ -70,7 +70,7 @@ function readTime(option: string, text: string | undefined): number | undefined 
   const ms = /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(ms)) {
     throw new Error(
-      `--${option} must be a time like 2026-03-01T12:00:00Z, or a duration like 30m, 12h, 7d.`,
+      `--${option} must be a time like 2026-03-01T12:00:00Z, or a duration like 30m, 12h or 7d.`,
     )
   }
   return ms

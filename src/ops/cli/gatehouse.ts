@@ -49,7 +49,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   person end-second-factors <address>
                         removes the authenticator app and recovery codes of a person who lost them
   audit                 prints the audit events of the last 24 hours, oldest first
-    --since, --until    a time such as 2026-03-01T12:00:00Z, or a duration such as 30m, 12h, 7d
+    --since, --until    a time such as 2026-03-01T12:00:00Z, or a duration such as 30m, 12h or 7d
     --action, --site, --client, --person
                         filters; name a person by id or e-mail address, a site by id or slug
     --json              prints one line of JSON per event (docs/audit-event.schema.json)

@@ -97,7 +97,7 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
     const states = rows.map(({ state }) => state).filter((state) => state !== 'retired')
     if (states.sort().join() === 'current,next') {
       await readKeyRing(keys)
-      yield ok(`The root secret can decrypt the ${name}; the current one is ${rows[0]?.kid}.`)
+      yield ok(`The root secret can decrypt the ${name}; the current key is ${rows[0]?.kid}.`)
     } else {
       const sentence = `The ${name} must include one current and one next key, but include ${states.join(', ') || 'neither'}`
       yield found('keys.unusable', sentence)

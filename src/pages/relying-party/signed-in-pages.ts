@@ -218,7 +218,7 @@ async function finishSignIn(ctx: Context, ports: SignedInPagesPorts, now: () => 
   if (!pending) {
     // Another tab may have finished its own sign-in first, and removed the cookie.
     if (await sessions.find(ctx)) return seeOther(ctx, pages.account)
-    throw signInIncomplete('the cookie of the sign-in is missing')
+    throw signInIncomplete('the sign-in cookie is missing')
   }
   // Another tab may have overwritten the cookie. Redirect to the page of that tab, to restart its sign-in.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)

@@ -130,7 +130,7 @@ function toResponse(incoming: IncomingMessage): Response {
   const encoding = headers['content-encoding'] ?? 'identity'
   if (STATUS_CODES[status] === undefined || status < 200 || encoding !== 'identity') {
     incoming.destroy()
-    throw new Error('the response of the other server is compressed or has an invalid status')
+    throw new Error('the response from the other server is compressed or has an invalid status')
   }
   const isEmpty = status === 204 || status === 205 || status === 304
   if (isEmpty) incoming.resume()

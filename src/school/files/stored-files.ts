@@ -98,7 +98,7 @@ export async function storeFile(
     if (!isNew && !(await mayHaveRow(kysely, id))) await removeBytes(storage, id)
   }
   const stored = await findByContent(kysely, siteId, after)
-  if (!stored) throw conflict('the same file was deleted during the upload; upload it again')
+  if (!stored) throw conflict('an identical file was deleted during the upload; upload yours again')
   return { file: stored, isNew }
 }
 

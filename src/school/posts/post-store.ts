@@ -64,7 +64,7 @@ function postsOf(kysely: Kysely<Schema>, siteId: string) {
 const fields = z.strictObject({
   topic: z
     .string()
-    .regex(/^[a-z0-9][a-z0-9_-]{0,79}$/, 'must be a–z, 0–9, _ and -, like course_updates'),
+    .regex(/^[a-z0-9][a-z0-9_-]{0,79}$/, 'must use only a–z, 0–9, _ and -, like course_updates'),
   title,
   body: summary,
   link: pageAddress.nullable(),
