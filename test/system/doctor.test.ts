@@ -111,7 +111,7 @@ describe('doctor', () => {
     await using _service = await startProcess({ DATA_DIR })
     const after = await runGatehouse(['doctor'], { DATA_DIR })
     expect([after.code, after.stderr, problems(after)]).to.deep.equal([0, '', []])
-    expect(after.stdout).to.include('The signing keys can be decrypted with the root secret')
+    expect(after.stdout).to.include('The root secret can decrypt the signing keys')
     expect(after.stdout).to.include('contains the demo campus, whose passwords are public')
   })
 

@@ -162,7 +162,7 @@ it('keys for forwarded requests rotate like those of id_tokens, and independentl
   expect(keys).to.have.length(5)
   const said = /For the platform API:\n\S+ {2}current .*\n\S+ {2}next /
   expect(await gatehouse('keys', 'list')).to.match(said)
-  const found = 'keys for the platform API can be decrypted with the root secret'
+  const found = 'The root secret can decrypt the keys for the platform API'
   expect(await gatehouse('doctor')).to.include(found)
   await platform.kill()
 })
