@@ -23,7 +23,7 @@ export interface Grown {
   readonly microseconds: Readonly<Record<Growing, number>>
 }
 
-/** For each storage, starts a service filled to each size, and then measures these services in turn. */
+/** For each storage, fills one service to each of the sizes, and then measures these services in turn. */
 export async function measureGrowth(
   stores: Stores,
   options: Options,

@@ -1,6 +1,6 @@
 /**
  * `node bench/search.ts [--people n] [storage…]`: imports people into one site, and searches them through the Admin API.
- * By default, it imports a million, on SQLite and then PostgreSQL. A search reads up to four pages with `totalCount`.
+ * By default, imports a million, first on SQLite, then PostgreSQL. A search reads up to four pages with `totalCount`.
  */
 
 import { createWriteStream } from 'node:fs'

@@ -202,7 +202,7 @@ forEachDatabase('files of a site', (start) => {
       expect(running().log.join('')).not.to.include(new URL(downloadUrl).pathname)
     })
 
-    it('have URLs that cannot be altered, and expire with time, the purchase, the role, the account and the file', async () => {
+    it('have URLs that cannot be altered and that expire with time, the purchase, the role, the account and the file', async () => {
       const address = (await bought()).downloadUrl
       expect(await statusOf(address)).to.equal(200)
       expect(await statusOf(address.replace(/\.pdf$/, '.txt'))).to.equal(404)

@@ -94,7 +94,7 @@ function limitsSuite(start: () => Limits): void {
     expect(await begin(limits, 20, fresh)).to.equal(4)
   })
 
-  it('count only a known browser’s own failures', async () => {
+  it('count only its own failures against a known browser', async () => {
     await using limits = start()
     await begin(limits, 40, (turn) => ({ login: sam, address: `192.0.${turn}.1` }))
     const known = { login: sam, address: '192.0.1.1', browserId: 'one' }

@@ -347,7 +347,7 @@ withDatabases('import of wrong lines', (open) => {
     ])
   })
 
-  it('rejects applications that the engine or the policy would refuse, and ports on hosts without a callback', async () => {
+  it('rejects applications that the engine or the policy would refuse, and ports other than 443 that no callback has', async () => {
     const application = (clientId: string, more: object) => ({
       ...{ type: 'application', clientId, kind: 'site', site: 'sit_pottery', name: clientId },
       ...{ authMethod: 'client_secret_post', applicationType: 'web', scopes: ['account:read'] },

@@ -132,7 +132,7 @@ forEachStorage('a family that is refreshed for weeks', (start) => {
   const service = sharedService({ now: () => time }, start)
 
   // [RFC 6749 §10.4; RFC 9700 §2.2.2; RFC 9700 §4.14.2; MCP Authorization §Token Theft]
-  it('occupies constant space, and ends with its grant when any of its earlier tokens is used [design 10]', async function () {
+  it('occupies constant space, and ends with its grant when its oldest refresh token is used again [design 10]', async function () {
     this.timeout(300_000)
     const { url, kysely } = service()
     let tokens = await obtain(url)

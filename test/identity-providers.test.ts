@@ -305,7 +305,7 @@ describe('an identity provider that lies', () => {
   })
 
   // [380]
-  it('may be Apple, which sends a form and requires a signed client secret', async () => {
+  it('may send a form and require a signed client secret, like Apple', async () => {
     const metadata = {
       token_endpoint_auth_methods_supported: ['client_secret_post'],
       authorization_response_iss_parameter_supported: false,

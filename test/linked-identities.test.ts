@@ -71,7 +71,7 @@ describe('the page of linked identities', () => {
   })
 
   // [371]
-  it('keeps at least one identity that fully signs in a person without password and passkey', async () => {
+  it('keeps at least one identity with access to the whole account if the person has no password or passkey', async () => {
     const { kysely, url } = service()
     const person = makePagePerson(url, sam)
     const page = await person.visit(list)

@@ -48,7 +48,7 @@ describe('the Member API for the token of one person at one site', () => {
   }
 
   // [What the service does 6; Viewer 0.4]
-  it('shows purchases and messages of this site only, but lists the schools of all sites', async () => {
+  it('shows purchases and messages of this site only, but lists all schools of the person', async () => {
     const query =
       '{ viewer { id schools { slug } enrolledCourses { nodes { slug } } } notifications { nodes { id } } }'
     const here = await read(tokens.marco, query)

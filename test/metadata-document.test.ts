@@ -142,7 +142,7 @@ describe('an accepted metadata document', () => {
     })
   }
 
-  it('does not keep members that only the service decides', () => {
+  it('does not keep members that only the service may set', () => {
     const evil = 'https://evil.example/'
     const forged = { x_origin: 'integration', x_reviewed: true, x_fingerprint: 'forged' }
     const addresses = { jwks_uri: evil, backchannel_logout_uri: evil }

@@ -47,7 +47,7 @@ describe('the pages for the people and the appearance of a site', () => {
   })
 
   // [class escalation]
-  it('do not let an admin create an owner, and do not show people of another site', async () => {
+  it('do not let an admin promote a person to owner, and do not show people of another site', async () => {
     const admin = makePagePerson(service().url, amir)
     const home = await admin.visit('/admin/northlight')
     expect(home.text)

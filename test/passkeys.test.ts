@@ -199,7 +199,7 @@ describe('passkeys', () => {
   })
 
   // [300]
-  it('belong to one person: another person cannot add, see, remove or use them', async () => {
+  it('belong to one person: another person cannot add, see or remove them', async () => {
     const { device } = await enrol(sam)
     const { seen, person } = await enrol(noor, { device })
     expectAnswer(seen, 422, 'was added before')

@@ -228,7 +228,7 @@ describe('the credential of the platform', () => {
     expect(replayed.body.error_description).to.match(/was used before.*sign a new JWT/)
   })
 
-  it('is needed before the body is read, whose length is limited [423]', async () => {
+  it('is needed before the body is read, and the length of the body is limited [423]', async () => {
     const { url } = running()
     const large = ' '.repeat(RECORDS_BYTES_MAX + 1)
     expect((await post(url, large, 'x.y.z')).status).to.equal(401)

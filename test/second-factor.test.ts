@@ -60,7 +60,7 @@ forEachDatabase('a second factor', (start) => {
     /\/oauth\/authorize\//.test(response.headers.get('location') ?? '')
 
   // [303]
-  it('gives the password no effect before the code: no session, cookie, notice or success', async () => {
+  it('is needed before the password has any effect: no session, cookie, notice or success', async () => {
     const { service, url, next } = account()
     const leaving = () => rowOf(service.kysely, 'person', { id: 'per_sam' })
     await change(service.kysely, 'person', { id: 'per_sam' }, { deletion_due_at: 9e15 })

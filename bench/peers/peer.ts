@@ -71,7 +71,7 @@ export type Person = ReturnType<typeof makeHeadlessPerson>
 export type Answer = (page: URL, response: Response) => Promise<Step>
 
 /**
- * Signs in with one new browser at a time, because a new server needs seconds for many simultaneous sign-ins.
+ * Signs in with one new browser at a time, because a newly started server needs seconds for many simultaneous sign-ins.
  *
  * @param signIn signs the person in before the authorization request
  */

@@ -23,7 +23,7 @@ interface Running {
 
 export type Desk = ReturnType<typeof openDesk>
 
-/** Creates a client's home directory. Calls `visit` with URLs that it opens. Kills the client when `late` aborts. */
+/** Creates a home directory for a client. Calls `visit` with each URL the client opens. Kills it when `late` aborts. */
 export function openDesk(visit: (address: string) => Promise<string>, late: AbortSignal) {
   const home = temporaryFolder()
   const list = writeOpeners(home)

@@ -127,7 +127,7 @@ describe('interaction: cookies that a sibling host plants', () => {
     }
   })
 
-  it('do not disturb nine tabs of one browser', async () => {
+  it('are not confused with the cookies of nine tabs in one browser', async () => {
     const person = makeHeadlessPerson(sam)
     const start = authorizeUrl(service().url, { prompt: 'consent' })
     const tabs = await Array.fromAsync(Array(9), async () => await openPage(person, start))
@@ -340,7 +340,7 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
   })
 
   // [threat 31; 201]
-  it('are stored only as digests, also while a consent is pending', async () => {
+  it('set cookies whose values are stored only as digests, also while a consent is pending', async () => {
     const { person } = await obtainCode(service().url)
     const values = new Set<string>()
     for (const prompt of ['consent', 'none', 'login']) {

@@ -71,7 +71,7 @@ const ways: readonly Way[] = [
   ['without a space before it', 'malformed', (token) => ['Authorization', `Bearer${token}`]],
   ['followed by a comma and a second token', 'malformed', twice],
   ['in quotation marks', 'unknown', (token) => bearer(`"${token}"`)],
-  ['in two different headers', 'malformed', (token) => [...bearer('x'), ...bearer(token)]],
+  ['in the second of two headers', 'malformed', (token) => [...bearer('x'), ...bearer(token)]],
   ['as DPoP without a proof', 'malformed', (token) => ['Authorization', `DPoP ${token}`]],
   ['as a user name (CVE-2026-28699)', 'malformed', (token) => basic(token, 'x-oauth-basic')],
   ['in headers of proxies', 'as without', inProxyHeaders],

@@ -56,7 +56,7 @@ withEveryDatabase('An error that passes the guard of a store', (open) => {
     })
   }
 
-  it('is a failure of the store when it is closed, for a query, a compiled one and a transaction', async () => {
+  it('is a failure of the store when the store is closed, for a query, a compiled one and a transaction', async () => {
     const { heard, guard } = listening()
     const database = await open({ guard })
     const { kysely } = database
