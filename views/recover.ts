@@ -58,7 +58,7 @@ export interface LinkSentPage {
   readonly code: string
   readonly minutes: number
   readonly againHref: string
-  /** Whether an attempt to send any queued message, not only this one, has failed. */
+  /** Whether an attempt to send this message or any other queued message has failed. */
   readonly isDelayed: boolean
 }
 

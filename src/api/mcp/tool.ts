@@ -37,7 +37,7 @@ export type ToolAccess =
       /** The query or mutation field that the tool selects. Sites may require two factors for it. */
       readonly operation?: string | undefined
     }
-  /** A token with all scopes in `also` (default: any of the audience). Challenges also list those in the metadata. */
+  /** A token with all scopes in `also` (default: any scope of the audience). Challenges add those in the metadata. */
   | {
       readonly kind: 'audience'
       readonly audience: ToolAudience

@@ -18,7 +18,7 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
      * Finds the account with the given e-mail address, and the stand-in hash for an unknown address. The stand-in is
      * the hash of an account that the address and a secret select. So an address usually keeps its stand-in, and
      * similar addresses have unrelated stand-ins. Imported hashes differ in cost, so with a fixed stand-in, the time
-     * of the check would reveal whether an account exists.
+     * of the password check would reveal whether an account exists.
      */
     async findCredentials(emailCanonical: string) {
       // PostgreSQL raises an error on NUL instead of matching no row. No address contains NUL.

@@ -13,7 +13,7 @@ export interface AssuranceDemand {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** Operations that are sensitive at every site that requires two factors. Pages that need a recent sign-in are, too. */
+/** Operations that are sensitive at every site that requires two factors. So are pages that need a recent sign-in. */
 export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Roles.
   ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],

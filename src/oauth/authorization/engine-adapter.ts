@@ -22,7 +22,7 @@ export function engineAdapter(dependencies: EngineDependencies): AdapterFactory 
     const records = dependencies.platform.state.adapterFor(model)
     return {
       ...records,
-      // No-op: tokens have no records, and code records may remain. Ending the grant or family invalidates both.
+      // No-op: tokens have no records, and code records may remain. Both are invalid once their grant or family ends.
       revokeByGrantId: async () => {},
       // There are no user codes, because the device flow is off.
       findByUserCode: async () => undefined,

@@ -52,7 +52,7 @@ export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fi
   readonly inner?: { readonly parent: string; readonly lists: readonly InnerList<Values>[] }
   /** Fields that have no column. */
   readonly unkept?: readonly string[]
-  /** The fields whose values are lists, stored as JSON in the column. */
+  /** The list fields that are stored as JSON, each in its own column. */
   readonly json?: readonly string[]
   readonly derived?: Readonly<{ [column: string]: DerivedColumn<Values> }>
   /** Whether a line of an import may delete the record. */

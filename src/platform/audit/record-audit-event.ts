@@ -64,7 +64,7 @@ export async function recordAuditEvent(
   return row.id
 }
 
-/** Builds the statements that write an audit event and, if webhooks can deliver its type, queue it for them. */
+/** Builds the statements that write an audit event and, if it has a site and an event type, queue it for webhooks. */
 export function auditStatements(kysely: Kysely<Schema>, row: AuditRow): CompiledQuery[] {
   const insertion = insertOne(kysely, row)
   return mayBeQueued(row) ? [insertion, queueOne(kysely, row)] : [insertion]
