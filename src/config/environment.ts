@@ -182,7 +182,7 @@ export const environmentVariables = z.object({
     .optional()
     .describe('Sender address of messages, without a display name; required with SMTP_URL.'),
   TRUST_PROXY: oneOf('no', 'yes', 'no').describe(
-    'If `yes`, the last address in X-Forwarded-For is the client IP address. Use `yes` only behind your own proxy.',
+    'If `yes`, the last address in X-Forwarded-For is taken as the client IP address. Use `yes` only behind your own proxy.',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
     '`auto` loads the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses. `on` loads it regardless of these addresses, and `off` never loads it. The demo passwords are public, so start-up fails if the database contains the demo campus but this setting forbids it.',
@@ -209,7 +209,7 @@ export const environmentVariables = z.object({
     .string()
     .default(loopbackAddress)
     .describe(
-      'Interface address that METRICS_PORT listens on. Requests for metrics need no authentication.',
+      'Interface address at which to serve metrics. Requests for metrics need no authentication.',
     ),
   // OpenTelemetry defines the variables that start with OTEL_.
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')

@@ -54,7 +54,7 @@ export function admitOnly(admission: ReturnType<typeof makeAdmission>): Middlewa
     if (!admission.admitsHost(typeof host === 'string' ? host : undefined)) {
       refuse('the Host header is not allowed; connect to the public address of the service')
     } else if (origin && !admission.admitsOrigin(origin)) {
-      refuse('the Origin header is not allowed; the operator can add it to mcp.allowedOrigins')
+      refuse('this origin is not allowed; the service operator can add it to mcp.allowedOrigins')
     } else {
       await next()
     }

@@ -59,7 +59,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   consent?.checks.add(
     new Check(
       'unverified_client',
-      'the person must consent to each request of this client',
+      'the person must consent to each request from this client',
       'consent_required',
       async (ctx) => {
         const { client, params, result } = ctx.oidc

@@ -29,7 +29,7 @@ export function judgeGeneration(
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
   if (!family.token.refreshes) return { kind: 'lost', reason: 'no refresh token was issued' }
   if (generation > family.generation) {
-    return { kind: 'lost', reason: 'the data is older than the token, for example after a restore' }
+    return { kind: 'lost', reason: 'the database is older than the token, likely after a restore' }
   }
   if (generation < family.generation) {
     const replacedAt = family.steps.at(generation - family.generation)

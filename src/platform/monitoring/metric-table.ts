@@ -52,7 +52,7 @@ export const reasonSentences = {
   refresh_reused: 'the refresh token was used before',
   refresh_revoked: 'the refresh token was revoked',
   refresh_unknown: 'the refresh token is unknown',
-  store_is_older: 'the data is older than the token, for example after a restore',
+  store_is_older: 'the database is older than the token, likely after a restore',
   foreign_client: 'the refresh token belongs to another client',
 } as const
 
