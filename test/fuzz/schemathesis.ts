@@ -16,7 +16,7 @@ const checks = [
   'response_schema_conformance',
 ]
 
-/** Runs a third-party fuzzer on /openapi.json. Returns false if it finished in time and reported findings. */
+/** Checks the service against /openapi.json with a third-party fuzzer. Returns false if it finished with findings. */
 export async function runSchemathesis({ minutes, seed }: Record<'minutes' | 'seed', number>) {
   const over = AbortSignal.timeout(minutes * 60_000)
   const installed = await install(schemathesis, over)
