@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const variables = process.env
 const MEMORY_DISK = '/dev/shm'
 const PREFIX = 'gatehouse-tests-'
-/** A whole run on two cores uses about 100 MB at a time. */
+/** The files of a full test run on two cores never exceed about 100 MB at any one time. */
 const NEEDED_BYTES = 512 * 1024 ** 2
 const ON_DISK = 'TESTS_DISK_FOLDER'
 

@@ -120,7 +120,7 @@ function reviewedClientOf(row: Row) {
   const platform = decisionOf(row.review, row.reviewed_fingerprint)
   const site = decisionOf(row.site_review, row.site_fingerprint)
   const state = decideReview({ platform, site }, fingerprint)
-  // If the decision for all sites alone gives this state, show that decision. Operators of this site cannot change it.
+  // If this site's decision makes no difference, show the one for all sites, which operators cannot change.
   const forAll = decideReview({ platform, site: undefined }, fingerprint) === state
   const [by, at] = forAll
     ? [row.reviewer, row.reviewed_at]

@@ -63,9 +63,9 @@ function ringsOf(tokens: KeyRing, upstreams: KeyRing) {
 }
 
 /**
- * The ES256 signing keys for one purpose (`KeyUse`). The `next` key is published but does not sign yet. So, unless a
- * rotation is forced, processes and verifiers can load it before it signs. The `current` key signs. A `retired` key
- * stays published until everything that it signed has expired. Rotation needs no restart.
+ * The ES256 signing keys for one purpose (`KeyUse`). The `current` key signs tokens. The `next` key is published, too,
+ * so that processes and verifiers load it before it is used, unless a rotation is forced. A `retired` key stays
+ * published until everything that it signed has expired. Rotation needs no restart.
  */
 export type KeyRing = Awaited<ReturnType<typeof readKeyRing>>
 

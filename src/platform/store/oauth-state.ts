@@ -199,8 +199,8 @@ function makeQueries(kysely: Kysely<Schema>) {
 }
 
 /**
- * The prefix of all record keys. A record's value is its payload as JSON. In a consumed record, a line with the
- * time of consumption precedes it. Each command uses exactly one key, to support Redis Cluster. These keys expire.
+ * The prefix of all record keys, which all expire. A record's value is its payload as JSON. In a consumed record, a
+ * line with the time of consumption precedes it. Each command uses exactly one key, to support Redis Cluster.
  */
 const PREFIX = 'gatehouse:'
 
