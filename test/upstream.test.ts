@@ -177,7 +177,7 @@ describe('/admin/api/', () => {
     }
     expect(service().log.join('')).to.include('the upstream responded with 302')
     await rejection(asked(`${COUPONS}/breaks`))
-    const said = 'response interrupted: aborted'
+    const said = 'the response was interrupted: aborted'
     await eventually(5000, async () => expect(service().log.join('')).to.include(said))
   })
 

@@ -76,6 +76,6 @@ export async function redeemAnswer(
   })
   await validateApplicationLevelSignature(server, response, options)
   const claims = getValidatedIdTokenClaims(tokens)
-  if (!claims) throw new Error('the response has no id_token')
+  if (!claims) throw new Error('the token response has no id_token')
   return { claims, accessToken: tokens.access_token }
 }

@@ -125,7 +125,7 @@ export async function* checkOutbox(
   if (!mail || minutes < WAITING_MINUTES_MAX) return
   const { count, error } = mail
   const waiting = count === 1 ? '1 message is waiting' : `${count} messages are waiting`
-  const sentence = `${waiting}, the oldest for ${minutes} minutes (last error: ${error ?? 'not tried yet'})`
+  const sentence = `${waiting}, the oldest for ${minutes} minutes (last error: ${error ?? 'none, because delivery was not tried yet'})`
   yield found('mail.waiting', sentence)
 }
 

@@ -150,7 +150,7 @@ export async function completeSignIn(
     // These requests never leave the process, so they need no TLS.
     options: { [customFetch]: fetchHere, [allowInsecureRequests]: true },
   }
-  if (!answer.get('code')) throw signInIncomplete('the response has no code')
+  if (!answer.get('code')) throw signInIncomplete('the authorization response has no code')
   try {
     const { claims } = await redeemAnswer(answer, pending, flow)
     const { sid, auth_time: authTime, sub: personId } = claims

@@ -155,7 +155,7 @@ async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
   incoming.once('error', (error) => {
     Object.assign(logFields(ctx), {
       error: 'upstream_failed',
-      detail: `response interrupted: ${error.message}`,
+      detail: `the response was interrupted: ${error.message}`,
     })
   })
   // `pipeline` closes the caller's connection if the response is incomplete, so the response does not seem complete.
