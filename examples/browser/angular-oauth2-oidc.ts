@@ -15,7 +15,7 @@ const config: AuthConfig = {
   responseType: 'code',
   // You get a refresh token even without offline_access.
   scope: 'openid profile account:read',
-  // false only for a service on this computer, because it has no TLS.
+  // Allow http only for a service on this computer.
   requireHttps: !ISSUER.startsWith('http:'),
   // Sent with the authorization request, the exchange and the refresh.
   customQueryParams: { resource: ISSUER },

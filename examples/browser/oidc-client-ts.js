@@ -15,7 +15,7 @@ const manager = new UserManager({
 })
 
 const actions = {
-  // The library adds PKCE and state. It sends a nonce if you pass one.
+  // The library adds PKCE and state. It sends and checks a nonce if you pass one.
   login: () => manager.signinRedirect({ nonce: crypto.randomUUID() }),
   async refresh() {
     await manager.signinSilent()

@@ -15,7 +15,7 @@ const app = Fastify()
 await app.register(cookie)
 await app.register(session, {
   secret: 'a secret of this example, 32 characters or more',
-  // Only for an application on this computer without TLS.
+  // With TLS, set this to true.
   cookie: { secure: false },
 })
 await app.register(oauth2, {

@@ -4,7 +4,7 @@ import * as oauth from 'oauth4webapi'
 
 const { ISSUER, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, SIGNED_OUT_URI, PORT } = process.env
 
-// Only for a service on this computer without TLS.
+// Allow http only for a service on this computer.
 const options = { [oauth.allowInsecureRequests]: ISSUER.startsWith('http:') }
 
 const issuer = new URL(ISSUER)
@@ -13,7 +13,7 @@ const server = await oauth.processDiscoveryResponse(
   await oauth.discoveryRequest(issuer, options),
 )
 const client = { client_id: CLIENT_ID, id_token_signed_response_alg: 'ES256' }
-// A public client: oauth.None()
+// For a public client, use oauth.None().
 const authentication = oauth.ClientSecretPost(CLIENT_SECRET)
 
 const app = express()

@@ -8,9 +8,9 @@ const config = await oidc.discovery(
   new URL(ISSUER),
   CLIENT_ID,
   { id_token_signed_response_alg: 'ES256' },
-  // A public client: oidc.None()
+  // For a public client, use oidc.None().
   oidc.ClientSecretPost(CLIENT_SECRET),
-  // Only for a service on this computer without TLS.
+  // Allow http only for a service on this computer.
   { execute: ISSUER.startsWith('http:') ? [oidc.allowInsecureRequests] : [] },
 )
 // Without this, the library relies on TLS and does not verify the signature of the id_token.

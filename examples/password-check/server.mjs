@@ -9,7 +9,7 @@ const { ISSUER, URL_OF_CHECK, PORT, TLS_KEY, TLS_CERT } = process.env
 const keys = createRemoteJWKSet(new URL(`${ISSUER}/api/oauth/jwks`))
 const people = JSON.parse(process.env.PEOPLE)
 
-/** Must take as long for unknown addresses as for known ones, although Gatehouse delays every refusal to the same time. */
+/** Must take equally long for known and unknown addresses, although Gatehouse delays its rejections, too. */
 const isPassword = async (email, password) =>
   Object.hasOwn(people, email) && people[email] === password
 

@@ -13,7 +13,7 @@ CLIENT_ID = os.environ["CLIENT_ID"]
 CLIENT_SECRET = os.environ["CLIENT_SECRET"]
 
 if ISSUER.startswith("http:"):
-    # Only for a service on this computer without TLS.
+    # Allow http only for a service on this computer.
     os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"
 
 server = requests.get(f"{ISSUER}/.well-known/openid-configuration").json()

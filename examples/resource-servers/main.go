@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// Told is the introspection response for a token (RFC 7662).
-type Told struct {
+// Introspection is the response of the introspection endpoint (RFC 7662).
+type Introspection struct {
 	Active    bool     `json:"active"`
 	Subject   string   `json:"sub"`
 	Audience  string   `json:"aud"`
@@ -31,7 +31,7 @@ var (
 	client = &http.Client{Timeout: 2 * time.Second}
 )
 
-func introspect(r *http.Request, token string) (*Told, error) {
+func introspect(r *http.Request, token string) (*Introspection, error) {
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
 	ask, err := http.NewRequestWithContext(r.Context(), http.MethodPost, issuer+"/api/oauth/introspect", strings.NewReader(form.Encode()))
 	if err != nil {
@@ -47,8 +47,8 @@ func introspect(r *http.Request, token string) (*Told, error) {
 	if answer.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the service responded with %s", answer.Status)
 	}
-	told := &Told{}
-	return told, json.NewDecoder(answer.Body).Decode(told)
+	introspection := &Introspection{}
+	return introspection, json.NewDecoder(answer.Body).Decode(introspection)
 }
 
 func refuse(w http.ResponseWriter, status int, code, scope string) {
@@ -57,14 +57,14 @@ func refuse(w http.ResponseWriter, status int, code, scope string) {
 	http.Error(w, code, status)
 }
 
-func needs(scope string, next func(http.ResponseWriter, *http.Request, *Told)) http.HandlerFunc {
+func needs(scope string, next func(http.ResponseWriter, *http.Request, *Introspection)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
 			refuse(w, http.StatusUnauthorized, "invalid_token", scope)
 			return
 		}
-		told, err := introspect(r, token)
+		introspection, err := introspect(r, token)
 		if err != nil {
 			// The token could not be checked, so send no challenge.
 			log.Print("introspection failed: ", err)
@@ -73,15 +73,15 @@ func needs(scope string, next func(http.ResponseWriter, *http.Request, *Told)) h
 			return
 		}
 		// A refresh token can be active too, but has no token_type.
-		if !told.Active || told.TokenType != "Bearer" || told.Audience != issuer {
+		if !introspection.Active || introspection.TokenType != "Bearer" || introspection.Audience != issuer {
 			refuse(w, http.StatusUnauthorized, "invalid_token", scope)
 			return
 		}
-		if !slices.Contains(strings.Fields(told.Scope), scope) {
+		if !slices.Contains(strings.Fields(introspection.Scope), scope) {
 			refuse(w, http.StatusForbidden, "insufficient_scope", scope)
 			return
 		}
-		next(w, r, told)
+		next(w, r, introspection)
 	}
 }
 
@@ -90,9 +90,9 @@ func main() {
 	if port == "" {
 		port = "8080"
 	}
-	http.HandleFunc("GET /orders", needs("account:read", func(w http.ResponseWriter, _ *http.Request, told *Told) {
+	http.HandleFunc("GET /orders", needs("account:read", func(w http.ResponseWriter, _ *http.Request, introspection *Introspection) {
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"hello": told.Subject, "site": told.Site, "roles": told.Roles})
+		json.NewEncoder(w).Encode(map[string]any{"hello": introspection.Subject, "site": introspection.Site, "roles": introspection.Roles})
 	}))
 	log.Print("listening on ", port)
 	log.Fatal(http.ListenAndServe("127.0.0.1:"+port, nil))

@@ -89,7 +89,7 @@ func main() {
 	http.HandleFunc("/refresh", func(w http.ResponseWriter, r *http.Request) {
 		s := sessionOf(w, r)
 		// Without an access token, the token source refreshes immediately. The request needs no
-		// `resource`, because the refresh token is bound to the original one.
+		// `resource`, because the refresh token is bound to that of the exchange.
 		old := &oauth2.Token{RefreshToken: s.token.RefreshToken}
 		token, err := config.TokenSource(r.Context(), old).Token()
 		if err != nil {
