@@ -6,7 +6,7 @@ export interface Authentication {
   readonly methods: readonly [FirstMethod, SecondMethod?]
   /** When the person sent the first credential, in epoch milliseconds by our clock. */
   readonly authenticatedAt: number
-  /** The only site at which the authentication is valid: the site of the identity provider. Undefined for all sites. */
+  /** The site of the identity provider, if the authentication is valid only there; undefined if it is valid everywhere. */
   readonly siteId?: string | undefined
   /** The identity provider that was the first method, if any. */
   readonly providerId?: string | undefined

@@ -95,7 +95,7 @@ export function keptForStrangers({
       seconds: service.signIn.failureWindowSeconds,
       // Enough for the key (which contains the caller's digest), two numbers and the entries in two indexes.
       bytesMax: 250,
-      // An attempt adds up to four rows: for account and network, account and wide network, account, and reserve.
+      // Rows of an attempt, at most: the account with its network, with its wide network, by itself, and the reserve.
       ...counted(service, 'pagesOfAddress', 4),
     },
   ]
