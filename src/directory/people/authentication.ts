@@ -6,7 +6,7 @@ export interface Authentication {
   readonly methods: readonly [FirstMethod, SecondMethod?]
   /** When the person sent the first credential, in epoch milliseconds by our clock. */
   readonly authenticatedAt: number
-  /** The site of the identity provider, if the authentication is valid only there; undefined if it is valid everywhere. */
+  /** The site of the identity provider, if the authentication is valid only there; undefined if valid everywhere. */
   readonly siteId?: string | undefined
   /** The identity provider that was the first method, if any. */
   readonly providerId?: string | undefined
