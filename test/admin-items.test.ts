@@ -47,7 +47,7 @@ const wrong: readonly (readonly [mutation: string, valid: object, ...wrong: obje
 ]
 
 const faint = (field: string, color: string, contrast: number) =>
-  `${field} has too little contrast: text in #ffffff on ${color} has ${contrast}:1; ` +
+  `${field} has too little contrast: text in #ffffff on ${color} has a ratio of ${contrast}:1; ` +
   'choose a color with at least 4.5:1'
 const long = { courseId: 'crs_any', title: 'Too long', durationSeconds: 86_401 }
 

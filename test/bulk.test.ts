@@ -369,7 +369,7 @@ withDatabases('import of wrong lines', (open) => {
       application('elsewhere', { secret, applicationType: 'native', redirectUris: elsewhere }),
       application('operator', { scopes: ['courses:read'] }),
     ])
-    const said = 'must have port 443, or the host and port of one of redirectUris'
+    const said = 'must have port 443, or the host and port of one of the redirectUris'
     const [[line, problem] = [], ...others] = problemsIn(report)
     expect([line, problem]).to.deep.equal([4, `jwksUri: ${said}; backchannelLogoutUri: ${said}`])
     const fields = others.map(([number, text]) => `${number} ${text.match(/\b\w+(?=: )/g)?.join()}`)

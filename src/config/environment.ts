@@ -150,10 +150,10 @@ export const environmentVariables = z.object({
   FIREBASE_SIGNER_KEY: z
     .base64({
       error:
-        'FIREBASE_SIGNER_KEY must be base64; copy base64_signer_key from the password hash parameters of the Firebase project',
+        'FIREBASE_SIGNER_KEY must be base64; copy the base64_signer_key from the password hash parameters of the Firebase project',
     })
     .optional()
-    .describe('base64_signer_key of a Firebase project, for imported password hashes.'),
+    .describe('The base64_signer_key of a Firebase project, for imported password hashes.'),
   IDENTITY_PROVIDER_SECRETS: providerSecrets
     .optional()
     .describe(
@@ -245,7 +245,7 @@ export const environmentVariables = z.object({
     .transform(Number)
     .default(1)
     .describe(
-      'Share of requests that traceidratio and parentbased_traceidratio select, from 0 to 1.',
+      'Share of requests that the samplers traceidratio and parentbased_traceidratio select, from 0 to 1.',
     ),
   TRUST_TRACEPARENT: oneOf('no', 'yes', 'no').describe(
     'If `yes`, requests continue the trace that their traceparent header names. Use `yes` only behind a proxy that sets this header.',

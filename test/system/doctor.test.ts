@@ -132,7 +132,9 @@ describe('doctor', () => {
     const imported = { password_hash: '$firescrypt$ln=14,r=8,p=1$c2FsdA$aGFzaA$Bw' }
     await database.kysely.updateTable('person').set(imported).execute()
     const locked = problems(await runGatehouse(['doctor'], { DATA_DIR }))
-    expect(locked.join()).to.include('FIREBASE_SIGNER_KEY is not set; set it to base64_signer_key')
+    expect(locked.join()).to.include(
+      'FIREBASE_SIGNER_KEY is not set; set it to the base64_signer_key',
+    )
     const given = await runGatehouse(['doctor'], { DATA_DIR, FIREBASE_SIGNER_KEY: 'c2lnbmVy' })
     expect(problems(given)).to.deep.equal([])
     await database.kysely.updateTable('person').set({ password_hash: null }).execute()

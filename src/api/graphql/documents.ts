@@ -61,7 +61,7 @@ export function makePrepareDocument(schema: GraphQLSchema, limits: ApiLimits) {
 
 function prepare(source: string, schema: GraphQLSchema, limits: ApiLimits): PreparedSource {
   if (bracketsNestDeeper(source, limits.nestingMax)) {
-    return { kind: 'refused', error: limitExceeded('levels of brackets', limits.nestingMax) }
+    return { kind: 'refused', error: limitExceeded('levels of nested brackets', limits.nestingMax) }
   }
   let document: DocumentNode
   try {
@@ -112,7 +112,7 @@ function findExceededLimit(document: DocumentNode, limits: ApiLimits): GraphQLEr
       definition.kind === Kind.OPERATION_DEFINITION &&
       depthOf(definition.selectionSet, 0) > limits.depthMax,
   )
-  return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
+  return isTooDeep ? limitExceeded('levels of nesting', limits.depthMax) : undefined
 }
 
 /** An introspection field up to this depth counts as one level, to allow the standard introspection query. */

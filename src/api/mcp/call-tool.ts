@@ -91,7 +91,7 @@ async function answerWithin(tool: Tool, values: unknown, call: ToolCall): Promis
     return { ...Object(answer), [name]: list.slice(0, count), note }
   }
   const page = await answerWithin(tool, { ...Object(values), first: count }, call)
-  const note = `Only the first ${count} objects fit into the result. For the next page, call again with after: pageInfo.endCursor.`
+  const note = `Only the first ${count} objects fit into the result. For the next page, call again with the pageInfo.endCursor as "after".`
   return { ...Object(page), note }
 }
 

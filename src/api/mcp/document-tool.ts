@@ -16,7 +16,7 @@ import { type Arguments, argumentsSchema, readArguments, withKey } from './tool-
 
 /** The message for an invalid cursor, such as a cursor from another list. */
 export const FOREIGN_CURSOR =
-  '"after" must be pageInfo.endCursor from a page of this list. Omit it for the first page.'
+  '"after" must be the pageInfo.endCursor from a page of this list. Omit it for the first page.'
 
 /** Formats the selection for a list: one page of nodes. */
 export function pageSelection(nodes: string): string {

@@ -183,7 +183,7 @@ export const operatorTools: readonly Tool[] = [
     invite_member: {
       description:
         'Invites a person to the site by e-mail. The person gets the roles when they accept. ' +
-        'Only owners can invite owners. Each call sends e-mail.',
+        'Only owners can invite owners. Each call sends an e-mail.',
       mails: true,
       returns: 'invitation { email name roles expiresAt }',
     },

@@ -187,7 +187,7 @@ async function listPage(cursor: string | undefined, call: ToolCall) {
   return { resources, ...(next !== undefined && { nextCursor: next }) }
 }
 
-const FOREIGN_PAGE = '"cursor" must be nextCursor of the previous page. Omit it for the first page.'
+const FOREIGN_PAGE = '"cursor" must be the previous page\'s nextCursor. Omit it for the first page.'
 
 async function pageOfKind(
   { listedBy = '' }: ResourceKind,

@@ -20,7 +20,7 @@ import { describeArguments, type JsonSchema, plainSchema, ToolProblem } from './
 /** Descriptions of the paging arguments. They are short because every list repeats them. */
 export const pageWords = {
   first: `Page size, 1 to ${PAGE_SIZE_MAX}; default ${PAGE_SIZE_DEFAULT}.`,
-  after: 'pageInfo.endCursor of the previous page.',
+  after: "The previous page's pageInfo.endCursor.",
 } as const
 
 /**

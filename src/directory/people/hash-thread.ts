@@ -69,7 +69,7 @@ function matches(
   }
 }
 
-/** Returns what the program that wrote the hash passed to bcrypt, which ignores all but the first 72 bytes. */
+/** Returns the input to bcrypt. Some programs hash the password first, because bcrypt ignores bytes after the 72nd. */
 function bcryptInput(prefix: string, password: string): string {
   if (prefix === 'bcrypt_sha256$') return digestOf('sha256', password)
   if (prefix !== '$wp') return password

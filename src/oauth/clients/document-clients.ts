@@ -72,7 +72,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
     const isReliedOn = copies.has(address.href) || (await isInUse(database, address.href))
     const end = (isReliedOn ? reliedOn : invented).begin(address.host)
     if (!end)
-      return { why: 'too many documents were requested; try again in a minute', gone: false }
+      return { why: 'too many metadata documents were requested; retry in a minute', gone: false }
     try {
       const fetched = await readDocument(request)
       if ('why' in fetched) return remember(address, fetched)
@@ -121,7 +121,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
   }
 }
 
-/** Creates the function that stores a valid document or returns its problem. It also removes excess unused ones. */
+/** Creates the function that stores a document, or returns its problem if invalid. Also removes excess unused ones. */
 function makeKeepText(
   { unusedMax = UNUSED_DOCUMENTS_MAX, ...rules }: DocumentClientSettings,
   { database, now }: DocumentPorts,

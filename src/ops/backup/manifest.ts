@@ -134,6 +134,6 @@ export function findDifferences(manifest: Counted, found: Counted): string[] {
     })
   const names = ({ schema }: Counted) => schema.map((row) => `${row.name} ${row.digest}`).join()
   if (names(manifest) !== names(found))
-    differences.push('The migrations of the database differ from the manifest.')
+    differences.push('The migrations of the database differ from those in the manifest.')
   return differences
 }

@@ -37,7 +37,7 @@ export const checks = {
   'demo.present': note('use another database, without the demo campus, for real people'),
   'demo.exposed': wrong('use an empty database, or set DEMO_DATA=on'),
   'firebase.key': wrong(
-    'set it to base64_signer_key of the Firebase project, so that people can sign in with these passwords',
+    'set it to the base64_signer_key of the Firebase project, so that people can sign in with these passwords',
   ),
   'redis.silent': wrong('check that Redis is running and that its address is correct'),
   'redis.forgets': wrong('set maxmemory-policy to noeviction'),

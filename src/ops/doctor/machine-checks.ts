@@ -92,7 +92,7 @@ async function keepsObject(location: S3Location): Promise<boolean> {
 export function* checkMetrics({ metricsAddress }: Config): Generator<Finding> {
   if (!metricsAddress || isLoopbackInterface(metricsAddress.host)) return
   const { host, port } = metricsAddress
-  const sentence = `Metrics are served without authentication at port ${port} of ${host}, which is not a loopback address`
+  const sentence = `Metrics are served without authentication on port ${port} of ${host}, which is not a loopback address`
   yield found('metrics.exposed', sentence)
 }
 

@@ -81,7 +81,7 @@ const schema = z
     must(
       !isOperator || isServer,
       'operatorAt',
-      'must be null unless kind is "site", the client is confidential and all redirectUris are https',
+      'must be null unless kind is "site", the client is confidential and all redirectUris use https',
     )
     must(isOperator || row.endlessAt === null, 'endlessAt', 'must be null unless operatorAt is set')
     must(isSite || authMethod !== 'none', 'authMethod', 'must not be "none" for a resource server')
@@ -97,7 +97,7 @@ const schema = z
     )
     for (const field of ['jwksUri', 'backchannelLogoutUri'] as const) {
       const url = URL.parse(row[field] ?? '')
-      const message = 'must have port 443, or the host and port of one of redirectUris'
+      const message = 'must have port 443, or the host and port of one of the redirectUris'
       must(!url || hasKnownPort(url, redirectUris), field, message)
     }
     for (const field of ['redirectUris', 'postLogoutRedirectUris'] as const) {

@@ -19,7 +19,7 @@ export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
 export const matching = (lengthMax: number, pattern: RegExp, message?: string) =>
   z.string().max(lengthMax).regex(pattern, message)
-export const word = matching(60, /^[a-z][a-z0-9_]*$/, 'must be a–z, 0–9 and _, like course_updates')
+export const word = matching(60, /^[a-z][a-z0-9_]*$/, 'must use only a–z, 0–9 and _, like replies')
 export const clientId = z
   .string()
   .regex(

@@ -94,7 +94,7 @@ function makeReadSigned(keys: JSONWebKeySet, baseUrl: string, platform: Platform
       body = await readRequestBody(ctx, RECORDS_BYTES_MAX)
       return payload['body_sha256'] === sha256(body)
         ? undefined
-        : 'body_sha256 of the assertion is not the SHA-256 digest of the body in base64url'
+        : 'the body_sha256 of the assertion is not the base64url SHA-256 digest of the body'
     }
     const whose = planPaths.records
     const problem = jwt

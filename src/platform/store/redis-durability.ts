@@ -72,13 +72,13 @@ function judgeLoss({ address, appends, appendFsync, unsavedChanges }: Durability
     const now = unsavedChanges === 1 ? '1 change' : `${unsavedChanges} changes`
     const sentence =
       `Redis at ${address} can lose acknowledged writes: it saves snapshots only (appendonly no), and would lose ${now} if it crashed now. ` +
-      'Redis contains no tokens, but people may have to sign in again. To lose at most about 2 s, set appendonly yes.'
+      'Redis contains no tokens, but people may have to sign in again. To lose at most about 2 s, set appendonly to yes.'
     return { kind: 'note', sentence }
   }
   const sentences: Readonly<Record<string, string>> = {
     always: `Redis at ${address} keeps all acknowledged writes, even after a power failure.`,
     everysec: `Redis at ${address} can lose up to 2 s of acknowledged writes if its machine fails, but none if only Redis stops (appendfsync everysec).`,
-    no: `Redis at ${address} can lose about 30 s of acknowledged writes if its machine fails (appendfsync no). To lose at most 2 s, set appendfsync everysec.`,
+    no: `Redis at ${address} can lose about 30 s of acknowledged writes if its machine fails (appendfsync no). To lose at most 2 s, set appendfsync to everysec.`,
   }
   const unknown = `The appendfsync setting of Redis at ${address} is unknown (CONFIG is forbidden): ask its provider how soon writes reach the disk.`
   const kind = appendFsync === 'always' ? 'ok' : 'note'

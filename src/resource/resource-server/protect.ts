@@ -24,8 +24,8 @@ export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise
 export type Refused = Exclude<Verdict, { kind: 'granted' }>
 
 /**
- * Verifies the token in the Authorization header, sets DPoP-Nonce, and logs client and person. Ignores tokens in the
- * query or body (RFC 6750 §2).
+ * Verifies the token in the Authorization header, sets DPoP-Nonce, and logs the client and the person. Ignores tokens
+ * in the query or body (RFC 6750 §2).
  */
 export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promise<Verdict> {
   // `headers.authorization` shows only the first of several headers.

@@ -123,6 +123,6 @@ function demandContrast(field: string, color: string, text: string): void {
   const shown = Math.floor(ratio * 100) / 100
   throw badInput(
     field,
-    `has too little contrast: text in ${text} on ${color} has ${shown}:1; choose a color with at least ${CONTRAST_MIN}:1`,
+    `has too little contrast: text in ${text} on ${color} has a ratio of ${shown}:1; choose a color with at least ${CONTRAST_MIN}:1`,
   )
 }
