@@ -167,7 +167,7 @@ describe('the error of a faulty client', () => {
     ['no method of PKCE', { code_challenge_method: undefined }, 'code_challenge_method=S256'],
     ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
     ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'can request openid'],
-    ['claims without openid', { scope: 'profile', claims: '{}' }, 'add openid to scope'],
+    ['claims without openid', { scope: 'profile', claims: '{}' }, 'add openid to the scope'],
     ['an essential acr that no sign-in reaches', essentialAcr, 'listed in acr_values_supported'],
     ['no resource', { resource: undefined }, 'send resource=http'],
     ['another resource', { resource: 'http://localhost:1/' }, 'send resource=http'],

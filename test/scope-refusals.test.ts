@@ -84,7 +84,7 @@ describe('the description of invalid_scope [Errors 3]', () => {
     expect(application).to.include('It can request openid')
     for (const scope of [undefined, 'mcp:access']) {
       const description = await ask({ ...asClaude, scope })
-      expect(description).to.match(/^scope must name at least one known scope/)
+      expect(description).to.match(/^the scope parameter must name at least one known scope/)
       expect(description).to.include('openid, profile, email and operator scopes')
       expect(description).to.include(list())
     }

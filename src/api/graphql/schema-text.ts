@@ -78,7 +78,7 @@ type PageInfo {
   "Whether there is a next page."
   hasNextPage: Boolean!
 
-  "Whether the request had \`after\`."
+  "Whether the request had an \`after\` argument."
   hasPreviousPage: Boolean!
 
   "The cursor of the first node of this page; null for an empty page."

@@ -187,7 +187,7 @@ const toClient = sentences({
       const said = `openid scope must be requested when using the ${parameter} parameter`
       // The engine requires `openid` before we check `scope`, so explain commas and unknown names here too.
       const cure = (request: RefusedRequest) =>
-        explainUnknownScopes(request) ?? `add openid to scope, or omit ${parameter}`
+        explainUnknownScopes(request) ?? `add openid to the scope parameter, or omit ${parameter}`
       return [said, (request: RefusedRequest) => `${said}: ${cure(request)}`]
     }),
   ),
@@ -202,7 +202,7 @@ const toClient = sentences({
   'unsupported response_type requested':
     'unsupported response_type requested: send response_type=code',
   request_not_supported:
-    'request objects are not supported: send each parameter separately, and omit request',
+    'request objects are not supported: send each parameter separately, and omit the request parameter',
   request_uri_not_supported:
     'this use of request_uri is not supported: send each parameter separately, and omit request_uri',
   registration_not_supported: 'the registration parameter is not supported: omit it',

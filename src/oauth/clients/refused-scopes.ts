@@ -44,7 +44,7 @@ export function problemOfScopes(
     return joins ? `${COMMAS}; a name that contains a comma is not a scope` : undefined
   }
   const open = describeOpenScopes(client, baseUrl)
-  const sentence = `scope must name at least one known scope. This client ${open}`
+  const sentence = `the scope parameter must name at least one known scope. This client ${open}`
   return scope.includes(',') ? `${COMMAS}; ${sentence}` : sentence
 }
 

@@ -135,7 +135,7 @@ function narrowScopes(
   // Like the authorization endpoint, ignore unknown scopes.
   const scopes = asked.split(' ').filter(findScope)
   if (scopes.length === 0)
-    throw noKnownScope('scope contains no known scope; omit it to get all granted scopes')
+    throw noKnownScope('the scope parameter has no known scope; omit it to get all granted scopes')
   const missing = scopes.filter((scope) => !granted.includes(scope))
   if (missing.length > 0) throw scopeNotGranted(missing)
   return granted.filter((scope) => scopes.includes(scope))

@@ -19,13 +19,13 @@ export const unknownResource = (resource: string): Refusal =>
 /** Account scopes need `resource` at the authorization endpoint (specification, Authentication 5). */
 export const resourceRequired = (resource: string): Refusal =>
   invalidTarget(
-    `resource is required when account scopes are requested; send resource=${resource} here and at the token endpoint`,
+    `the resource parameter is required when account scopes are requested; send resource=${resource} here and at the token endpoint`,
   )
 
 /** Tokens for account scopes need `resource` again at the token endpoint (specification, Token). */
 export const resourceNotRepeated = (resource: string): Refusal =>
   invalidTarget(
-    `resource must be repeated at the token endpoint; send resource=${resource} with the same code, which is still valid`,
+    `the resource parameter must be repeated at the token endpoint; send resource=${resource} with the same code, which is still valid`,
   )
 
 /** The `resource` at the token endpoint was not authorized (RFC 8707 §2.2). */
