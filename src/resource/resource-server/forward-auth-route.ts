@@ -123,6 +123,6 @@ function readWantedScopes(path: string, query: string, headers: readonly string[
     ? '; separate scopes with spaces, not commas'
     : ''
   return {
-    problem: `the proxy requires an unknown scope: use only scopes listed in scopes_supported of the server metadata${commas}`,
+    problem: `the proxy requires an unknown scope: use only scopes listed under scopes_supported in the server metadata${commas}`,
   }
 }
