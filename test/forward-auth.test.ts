@@ -124,7 +124,7 @@ describe('forward auth', () => {
     expect(refusalOf(answer)).to.equal('400 invalid_scope')
     expect(answer.text).not.to.match(/reed|commas/)
     expect((await ask(asProxy, '?scope=account:read,profile')).text)
-      .to.include('use only scopes listed in scopes_supported')
+      .to.include('use only scopes listed under scopes_supported')
       .and.include('separate scopes with spaces, not commas')
   })
 

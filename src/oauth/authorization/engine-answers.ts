@@ -247,11 +247,11 @@ function sentences(table: Readonly<Record<string, Sentence>>) {
  */
 function explainInvalidGrant({ params }: RefusedRequest): string {
   if (params['grant_type'] === 'refresh_token') {
-    return `grant request is invalid: the refresh token was used or revoked, has expired or belongs to another client; ${UNDER_REFUSALS}. Start the authorization again, and after each refresh replace the stored refresh token with the new one`
+    return `the grant request is invalid: the refresh token was used or revoked, has expired or belongs to another client; ${UNDER_REFUSALS}. Start the authorization again, and after each refresh replace the stored refresh token with the new one`
   }
   return params['code_verifier'] === undefined
-    ? 'grant request is invalid: code_verifier is missing. Start the authorization again and send the code_verifier that matches its code_challenge'
-    : `grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
+    ? 'the grant request is invalid: code_verifier is missing. Start the authorization again and send the code_verifier that matches its code_challenge'
+    : `the grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
 }
 
 /** Explains why the requested scopes are wrong for every client. Returns undefined if they are not. */
