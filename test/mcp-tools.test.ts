@@ -267,7 +267,7 @@ describe('tools and their callers', () => {
       if (access.kind !== 'scopes') continue
       const isMembers = access.needed.some((scope) => scopeNames('member').includes(scope))
       const token = isMembers ? operator : member
-      const needs = `It needs ${access.needed.join(' ')}; `
+      const needs = `It needs ${access.needed.join(' and ')}; `
       expect(await problemOf(url, name, { values: samples[name] ?? {}, token }))
         .to.include(`${name} is not available to this client. ${needs}`)
         .and.include(isMembers ? `${url}/connect` : `${url}/mcp/admin`)

@@ -133,7 +133,7 @@ export const environmentVariables = z.object({
   REDIS_URL: redisUrl
     .optional()
     .describe(
-      'redis://… or rediss://… URL of Redis or Valkey, for OAuth state and the counts of limits. If empty, OAuth state is stored in the database.',
+      'redis://… or rediss://… URL of Redis or Valkey, for OAuth state and rate-limit counters. If empty, OAuth state is stored in the database.',
     ),
   REDIS_CLUSTER_NODES: redisCluster
     .optional()

@@ -189,7 +189,7 @@ async function scopeRemedy(tool: string, verdict: Refused, { adviseOnScopes }: E
   const { token, needed, oneIsEnough } = verdict
   const wanted = { needed, held: token.scopes, oneIsEnough }
   const { remedy } = await adviseOnScopes(token.clientId, wanted)
-  const scopes = (oneIsEnough && needed.length > 1 ? 'one of ' : '') + needed.join(' ')
+  const scopes = needed.join(oneIsEnough ? ' or ' : ' and ')
   return remedy && `${tool} is not available to this client. It needs ${scopes}; ${remedy}.`
 }
 
