@@ -93,7 +93,7 @@ function openTo({ name }: Scope): string {
   return names.join(', ')
 }
 
-/** Renders the retention of tables, from test/data/retention.txt and the table of the clean-up. */
+/** Renders how long rows stay in each database table, from test/data/retention.txt and the clean-up's list. */
 function renderRetention(): string {
   const expiring = expiringKinds({ tokensLiveSeconds: 0, auditDays: 0 })
   const rows = retention.map(([tables = '', stay = '']) => {

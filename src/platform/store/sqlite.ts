@@ -87,7 +87,7 @@ type Prepare = (text: string) => BetterSqlite.Statement<unknown[]>
 /**
  * Creates the queue that collects the statements of one event loop turn. At the end of the turn, it runs all reads in
  * one transaction and all writes in another, so the turn waits for the disk only once. All responses are then sent
- * together, because each response that wakes its client costs as much as a query.
+ * together, because waking a client for each single response costs as much as a query.
  *
  * A second connection would be slower: its waits would block the process, and each write on the first connection would
  * invalidate its page cache.
