@@ -13,7 +13,7 @@ export interface Attempt {
   readonly browserId?: string | undefined
 }
 
-/** A limit against which an attempt was counted, and the key under which it was counted. */
+/** A limit against which an attempt was counted, and its key. */
 type Charge = readonly [limit: LimitName, key: string]
 
 type AttemptStart = { readonly taken: readonly Charge[] } | { readonly waitSeconds: number }
