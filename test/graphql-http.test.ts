@@ -180,7 +180,7 @@ describe('POST /member/graphql', () => {
       fields: `{ viewer { ${repeated(300)} } }`,
       aliases: `{ viewer { ${repeated(31, (place) => `a${place}: id`)} } }`,
       directives: `{ viewer { ${'id @skip(if: false) '.repeat(31)} } }`,
-      'levels of nesting': deep,
+      'levels of nested fields': deep,
       'levels of nested brackets': `{ viewer { enrolledCourses(first: ${'['.repeat(100)}`,
       cost: '{ viewer { enrolledCourses(first: 100) { nodes { ...c ...c ...c ...c } edges { node { ...c ...c ...c ...c ...c ...c } } } } } fragment c on EnrolledCourse { id slug title summary purchasedAt expireDate hasLifetimeAccess lastWatchedLecture { lectureId title positionSeconds } }',
     }

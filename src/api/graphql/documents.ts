@@ -112,7 +112,7 @@ function findExceededLimit(document: DocumentNode, limits: ApiLimits): GraphQLEr
       definition.kind === Kind.OPERATION_DEFINITION &&
       depthOf(definition.selectionSet, 0) > limits.depthMax,
   )
-  return isTooDeep ? limitExceeded('levels of nesting', limits.depthMax) : undefined
+  return isTooDeep ? limitExceeded('levels of nested fields', limits.depthMax) : undefined
 }
 
 /** An introspection field up to this depth counts as one level, to allow the standard introspection query. */
