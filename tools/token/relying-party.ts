@@ -40,7 +40,7 @@ export interface RelyingPartyOptions {
 /** Allows http, because a local service has no TLS. */
 const insecure = { [allowInsecureRequests]: true }
 
-/** Discovers the service, and registers a client if necessary. @throws if no service responds, or its issuer differs */
+/** Discovers the service, and registers a client if necessary. @throws if it cannot be reached, or its issuer differs */
 export async function openRelyingParty(options: RelyingPartyOptions) {
   const { baseUrl, scope } = options
   const server = await discover(baseUrl)
@@ -76,7 +76,9 @@ async function discover(baseUrl: string): Promise<AuthorizationServer> {
   try {
     response = await discoveryRequest(new URL(baseUrl), insecure)
   } catch (cause) {
-    throw new Error(`no service responds at ${baseUrl}; start one with npm start`, { cause })
+    const { code, message } = Object(Object(cause).cause)
+    const advice = 'start a service with npm start, or check --base-url and NODE_EXTRA_CA_CERTS'
+    throw new Error(`cannot reach ${baseUrl} (${code ?? message}); ${advice}`, { cause })
   }
   if (!response.ok)
     throw new Error(`discovery at ${baseUrl} failed with ${response.status}; check --base-url`)
