@@ -17,7 +17,7 @@ const walk = { id: 'evt_dawn_walk' }
 const mustBeTime = /startsAt must be a time .* like 2026-10-01T00:00:00Z/
 const nowhere = /There is no site with the slug nowhere\..*list_sites/
 const coursesOfSite = /list_public_courses with site: "northlight"/
-const cursorOfList = /"after" must be pageInfo\.endCursor from a page of this list\. Omit it for/
+const listCursor = /"after" must be the pageInfo\.endCursor from a page of this list\. Omit it for/
 
 /** The tools with arguments that may be null, and their required arguments. */
 const clearing: Readonly<Record<string, Values>> = {
@@ -61,7 +61,7 @@ const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])
   ['publish_course', {}, /The tool takes id \(required\), at\./],
   ['publish_course', { id: 'x', when: 1 }, /id \(required\), at\./],
   ['list_site_courses', { first: 0 }, /"first" must be from 1 to 100/],
-  ['list_site_courses', { after: 'nonsense' }, cursorOfList],
+  ['list_site_courses', { after: 'nonsense' }, listCursor],
   ['list_public_courses', { site: 'nowhere' }, nowhere],
   ['get_public_course', { site: 'nowhere', slug: 'x' }, nowhere],
   ['get_public_course', { site: 'northlight', slug: 'nothing' }, coursesOfSite],

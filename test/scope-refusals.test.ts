@@ -68,10 +68,12 @@ describe('the description of invalid_scope [Errors 3]', () => {
     const separated =
       /^scopes must be separated by spaces, not commas; a name that contains a comma is not a scope/
     expect(await ask({ ...portal, scope: 'openid, profile' })).to.match(separated)
-    const fields = { ...portal, scope: 'openid,profile' }
-    const { searchParams } = locationOf(await askToAuthorize(service().url, fields))
-    expect(described(searchParams)).to.match(/^scopes must be separated by spaces, not commas; /)
-    expect(searchParams.has('scope')).to.equal(false)
+    for (const resource of [service().url, undefined]) {
+      const fields = { ...portal, resource, scope: 'openid,profile' }
+      const { searchParams } = locationOf(await askToAuthorize(service().url, fields))
+      expect(described(searchParams)).to.match(/^scopes must be separated by spaces, not commas; /)
+      expect(searchParams.has('scope')).to.equal(false)
+    }
     const ignored = await askToAuthorize(service().url, { ...portal, scope: 'openid a,b' })
     expect(ignored.headers.get('location')).to.not.include('error=')
   })

@@ -162,7 +162,7 @@ describe('the identity provider of a site', () => {
 
     const person = makeHeadlessPerson(sam)
     const seen = await open(person)
-    expect(seen.text).to.include('Leave it empty')
+    expect(seen.text).to.include('Leave this field empty')
     const left = await submit(person, seen, { login: ' New@ACME.example', password: '' })
     expect(left.target?.origin).to.equal(ISSUER)
     expect(left.target?.searchParams.get('login_hint')).to.equal(' New@ACME.example')

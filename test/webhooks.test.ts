@@ -419,7 +419,7 @@ forEachDatabase('webhooks', (start) => {
     await eventually(5000, async () => {
       const log = await rowsOf(kysely(), 'webhook_delivery')
       const errors = log.map(({ status, error }) => `${status} ${error}`).join()
-      expect(errors).to.include('null the host has no address, or an address outside')
+      expect(errors).to.include('null the host has no address, or one that is not public')
       expect(errors).to.include('302 the receiver responded with status 302')
     })
     await settled(2)

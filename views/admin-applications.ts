@@ -154,7 +154,7 @@ function setUpSettings({ app, issuer, pushesTo, ...page }: SetUpPage): Html {
 <div><dt>${text('identities.issuer')}</dt><dd><code>${issuer}</code></dd></div>
 <div><dt>${text('applications.discovery')}</dt><dd><a href="${page.discoveryHref}"><bdi>${page.discoveryHref}</bdi></a></dd></div>
 <div><dt><code>client_id</code></dt><dd><code>${app.clientId}</code></dd></div>
-<div><dt>${text('applications.authentication')}</dt><dd><code>${app.authMethod}</code></dd></div>
+<div><dt>${text('applications.authentication')}</dt><dd><code>${app.authMethod}</code>${app.authMethod === 'client_secret_post' && html`, <code>client_secret_basic</code>`}</dd></div>
 <div><dt><code>scope</code></dt><dd><code>${page.scope}</code></dd></div>
 <div><dt><code>resource</code></dt><dd><code>${issuer}</code> <span class="muted">${text('applications.resource')}</span></dd></div>
 <div><dt>${text('applications.flow')}</dt><dd>${text('applications.flowOf')}</dd></div>

@@ -163,14 +163,17 @@ function removeConformanceScopes(query: URLSearchParams): void {
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
-    { oidc: { provider, params = {} } }: KoaContextWithOIDC,
+    { query, oidc: { provider, body, params = {} } }: KoaContextWithOIDC,
     _scope: unknown,
     client: KoaContextWithOIDC['oidc']['client'],
   ): void => {
     if (client && factsOfClient(client).state !== 'active') throw clientSwitchedOff()
     const tooLong = explainTooLong(params, limits)
     if (tooLong) throw parameterTooLong(tooLong)
-    const problem = explainUnknownScopes({ client, params, baseUrl: provider.issuer })
+    // Without `resource`, the engine has removed names with commas from `params.scope`.
+    const sent = String({ ...query, ...body }['scope'])
+    const scope = sent.includes(',') ? sent : params['scope']
+    const problem = explainUnknownScopes({ client, params: { scope }, baseUrl: provider.issuer })
     if (problem !== undefined) throw noKnownScope(problem)
   }
 }

@@ -136,9 +136,8 @@ function listCounts(counts: Readonly<Partial<Record<KindName, number>>>): string
 }
 
 /**
- * `export <folder>`: writes one NDJSON file per kind to a new or empty folder. File names are numbered, so `import`
- * reads parents before children. Only the owner can read the files, because they contain e-mail addresses and password
- * hashes.
+ * `export <folder>`: writes one NDJSON file per kind to a new or empty folder. Names are numbered, so `import` reads
+ * parents before children. The files are private, because they contain e-mail addresses and password hashes.
  */
 export async function exportCampus(config: Config, { argument: folder }: Given): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -122,8 +122,7 @@ async function explainRejection(
   const columns =
     /UNIQUE constraint failed: (.*)/.exec(error.message)?.[1] ??
     /Key \(([^)]*)\)/.exec(error.detail ?? '')?.[1]
-  const [, rule] = /constraint (?:failed: |")(\w+)/.exec(error.message) ?? []
-  if (columns === undefined)
-    return `the database rejected the record${rule ? ` (constraint ${rule})` : ''}`
+  const [, rule = 'unknown'] = /constraint (?:failed: |")(\w+)/.exec(error.message) ?? []
+  if (columns === undefined) return `the database rejected the record (constraint: ${rule})`
   return `another record has the same ${columns.replace(/\w+\.|_canonical/g, '').replaceAll('_', ' ')}`
 }

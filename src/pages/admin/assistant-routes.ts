@@ -107,8 +107,7 @@ async function showList(
 
 /**
  * Creates the site's application for an assistant, with all member scopes. If the application exists, adds the callback
- * or changes nothing. The rules of the application form apply. `typed` is the callback that the operator entered, if
- * any.
+ * or changes nothing. The rules of the application form apply. `typed` is the entered callback, if any.
  */
 async function admitAssistant(
   assistant: Assistant,
