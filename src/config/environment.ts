@@ -215,7 +215,7 @@ export const environmentVariables = z.object({
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
     .optional()
     .describe(
-      'OTLP/HTTP endpoint for traces, such as http://127.0.0.1:4318. Without this variable and OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, no traces are exported. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE work as in OpenTelemetry.',
+      'OTLP/HTTP endpoint for traces, such as http://127.0.0.1:4318. If neither this variable nor OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, no traces are exported. OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE work as in OpenTelemetry.',
     ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT')
     .optional()

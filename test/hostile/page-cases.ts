@@ -225,7 +225,7 @@ const takenBack = numbered(
 /** People from other sites fail to sign in. The operator's audit trail must not name them. */
 const stranger: Row = [
   3350,
-  'finding out accounts and names of other sites by failed sign-ins at the own application',
+  'finding out accounts and names of other sites by failed sign-ins at an application of one site',
   'page 200',
   async (world) => {
     const { url, running } = world

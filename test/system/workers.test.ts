@@ -238,7 +238,7 @@ async function guess({ url }: Workers): Promise<number> {
   return (await person.open(page, { method: 'POST', body: wrongGuess(form), headers })).status
 }
 
-/** Guesses like `guess`, but on one connection and therefore at one worker. */
+/** Guesses like `guess`, but on one connection, so that one worker handles every guess. */
 async function guessOn({ url }: Workers, { send }: KeptConnection): Promise<number> {
   const { answer } = await send(authorizeUrl(url).href)
   const cookie = cookiesIn(answer.headers['set-cookie'] ?? [])

@@ -118,9 +118,9 @@ function areasIn(named: readonly string[]): string[] {
 }
 
 /**
- * Replaces `invalid_scope` with a page that offers to approve the client. Applies to an unapproved client whose
- * `resource` names areas to change. Without the page, the person would see only an error in the client. The page links
- * to the client's redirect URI with the original error.
+ * Replaces `invalid_scope` with a page that offers to approve the client. Applies to requests by an unapproved
+ * client for access that changes areas of a site. Without the page, the person would see only an error in the client.
+ * The page links to the client's redirect URI with the original error.
  */
 function offerApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
   const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }

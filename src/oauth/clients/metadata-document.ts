@@ -111,7 +111,7 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
 }
 
 const NO_METHOD =
-  'token_endpoint_auth_methods_supported must include "none" or, if discovery lists it, "private_key_jwt" with public keys in jwks or at a jwks_uri on its host'
+  'token_endpoint_auth_methods_supported must include "none" or, if discovery lists it, "private_key_jwt" with public keys in jwks or at a jwks_uri on the host of this document'
 
 /**
  * Returns the supported authentication methods that a document offers (SEP-3149), with the keys. A document that names

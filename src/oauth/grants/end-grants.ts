@@ -163,7 +163,7 @@ export async function removeApp({ kysely }: Database, line: AppLine, actor: Acto
  * @returns how many live grants ended, and how many links and state records, such as sessions and codes, were deleted
  */
 export async function endEverything({ kysely }: Database, nowMs: number) {
-  // Write this setting first. It ends every session, even in Redis. Without Redis, it also invalidates earlier proofs.
+  // Write this first. It ends every session, even in Redis. Without Redis, it also invalidates all earlier DPoP proofs.
   await writeSetting(kysely, EVERYTHING_ENDED, String(nowMs), nowMs)
   const reason = 'the database was restored from a backup'
   const grants = (await endGrants(kysely, 'everything', { reason, nowMs })).length

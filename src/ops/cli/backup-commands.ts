@@ -157,7 +157,7 @@ async function endEverythingNow(database: Database, now: () => number) {
   const nowMs = now()
   const ended = await endEverything(database, nowMs)
   await acceptRestore(database, nowMs)
-  // Sign-in times have a resolution of one second. Wait, so all new sign-ins are later than `nowMs`.
+  // Sign-in times have a resolution of one second. Wait for the next one, so that all new sign-ins are later than `nowMs`.
   await delay(1000 - (nowMs % 1000))
   return ended
 }

@@ -26,7 +26,7 @@ export interface Kept {
   readonly perNetworkMax?: number
   /** The number of rows that one address can add in an hour, if limited. */
   readonly perHourMax?: number
-  /** The limit that counts the requests. Rows with the same limit share it. */
+  /** The limit that counts the requests. Requests for all rows that name it count together. */
   readonly limit?: LimitName
   /** The largest size of a request that counts once; larger requests count several times. */
   readonly countedAsOneBytesMax?: number
