@@ -65,7 +65,7 @@ describe('npm run token', () => {
     [['--as', 'operator', '--account', 'sam@northlight.example'], 'access_denied'],
     [['--client', 'unknown'], 'invalid_client'],
     [['--password', 'wrong'], 'password is wrong'],
-    [['--base-url', 'http://127.0.0.1:1'], 'start one with npm start'],
+    [['--base-url', 'http://127.0.0.1:1'], 'start a service with npm start'],
   ] as const) {
     it(`fails with "${problem}" for ${options.join(' ')}`, async () => {
       const { code, stderr } = await token(...options).catch((error) => error)
