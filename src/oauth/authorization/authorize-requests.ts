@@ -171,7 +171,7 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
     const tooLong = explainTooLong(params, limits)
     if (tooLong) throw parameterTooLong(tooLong)
     // Without `resource`, the engine has removed names with commas from `params.scope`.
-    const sent = String({ ...query, ...body }['scope'])
+    const sent = String((body ?? query)['scope'])
     const scope = sent.includes(',') ? sent : params['scope']
     const problem = explainUnknownScopes({ client, params: { scope }, baseUrl: provider.issuer })
     if (problem !== undefined) throw noKnownScope(problem)
